@@ -160,7 +160,9 @@ class Cluster:
             subnet = self.free_subnet()
             addresses = {name: f"{subnet}.{11 + i}" for i, name in enumerate(names)}
             self.state.update(addresses=addresses, rate=rate, link=f"mxc{subnet.split('.')[2]}")
-            run("ssh-keygen", "-qt", "ed25519", "-N", "", "-C", "cluster", "-f", self.folder / "key")
+            run(
+                "ssh-keygen", "-qt", "ed25519", "-N", "", "-C", "cluster", "-f", self.folder / "key"
+            )
             keeper = "read -r wired && read -r keep && exec sleep infinity < /dev/null"
             holders.append(self.hold("switch", "sh", "-c", keeper))
             self.wire_switch(holders[0].pid, subnet)
@@ -261,7 +263,9 @@ def status(cluster, _):
         return
     for name, address in cluster.state["addresses"].items():
         state = "up" if name in living else "dead"
-        (link,) = json.loads(run("ip", "-j", "-s", "link", "show", name, inside=cluster.pid("switch")))
+        (link,) = json.loads(
+            run("ip", "-j", "-s", "link", "show", name, inside=cluster.pid("switch"))
+        )
         if state == "up" and "UP" not in link["flags"]:
             state = "cut"
         count = link["stats64"]
@@ -297,7 +301,9 @@ def set_link(cluster, args):
 
 def parse_args(argv):
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("--name", default="", help="to have more than one cluster")
     actions = parser.add_subparsers(dest="action", required=True)

@@ -1,304 +1,270 @@
-"""One try at a job: connect, start, watch, stop."""
+"""One try at a job: connect, look, copy, start, watch, stop."""
 
-import collections
-import queue
-import secrets
 import signal
+import subprocess
+import tempfile
 import threading
 import time
-from dataclasses import dataclass, field
 
 from launcher import job as jobs
+from launcher import preflight, ssh
 from launcher.connection import Connection
-from launcher.registration import Registration
+from launcher.watch import SAVED, Failure, Member, Watch
 
 GRACE_S = 3  # between TERM and KILL when something has failed
-SILENCE_S = 10  # a host not heard of for this long is lost
 FINISH_S = 15  # for servers and scheduler to end by themselves after the last worker
-SAVED = 75  # a program's exit status for "stopped on request, after saving"
+DUMP_S = 2  # for stacks to be written
 
 
-AGAIN = -1  # in place of a status: the start did not work out, and is worth another try
-
-
-class Failure(Exception):
-    """The job cannot go on. `status` is what the launcher exits with."""
-
-    def __init__(self, message, status=2, process=None):
-        super().__init__(message)
-        self.status, self.process = status, process
-
-
-@dataclass
-class Member:
-    """A process of the job and what became of it."""
-
-    process: jobs.Process
-    connection: Connection
-    pid: int = None
-    started: float = None  # time.time()
-    ended: float = None
-    status: int = None  # -n for signal n
-    why: str = ""
-    told: bool = False  # it was the launcher that ended it
-    errors: collections.deque = field(default_factory=lambda: collections.deque(maxlen=20))
-
-
-class Attempt:
+class Attempt(Watch):
     """Runs the job once.
 
     Parameters
     ----------
     job : Job
     console : Console
-    connect : callable
-        Gives the command that starts a host's supervisor: `local.supervisor_argv` or ssh's.
+    record : Record
     requests : collections.deque
         Signals sent to the launcher, in order, filled by their handlers.
+    number : int
+        Which try this is, from 1.
+    prepare : bool
+        Check the hosts and copy to them first.
     """
 
-    def __init__(self, job, console, connect, requests, number=1):
-        self.job, self.console, self.connect = job, console, connect
-        self.requests, self.number = requests, number
-        self.events = queue.Queue(maxsize=10000)
-        self.connections = {}  # by host
-        self.members = {}  # by name
-        self.failure = None
-        self.request = None  # the signal that asked for an end
-        self.registration = Registration()
-        self.leaving = False
+    def __init__(self, job, console, record, requests, number, prepare=True):
+        super().__init__(job, console, record, requests)
+        self.number, self.prepare = number, prepare
+        self.began = time.monotonic()
+        self.running_since = None
         self.over = threading.Event()
 
     def run(self):
-        """Run to the end.
-
-        Returns
-        -------
-        int
-            0 when all workers ended with 0.
-
-        Raises
-        ------
-        Failure
-        """
+        """Run to the end; returns when all workers have ended with 0, raises Failure else."""
         try:
-            threading.Thread(target=self._beat, daemon=True).start()
-            self._connect()
-            self._start(*self._rendezvous())
-            while not self.failure and not self._workers_done():
-                self._step()
-            self._finish()
+            threading.Thread(target=self.beat, daemon=True).start()
+            self.connect()
+            root, addresses = self.find_addresses()
+            port = self.find_port(root)
+            if self.prepare:
+                self.check(f"{root}:{port}")
+                if self.job.options.check:
+                    return
+                if self.job.options.sync_dst_dir:
+                    self.copy()
+            self.start(root, port, addresses)
+            while not self.failure and self.living("worker"):
+                self.step()
+                self.check_times(self.began)
+            self.finish()
         finally:
-            self._leave()
+            self.leave()
             self.over.set()
+            self.record.attempt(self)
         if self.failure:
             raise self.failure
-        return 0
+
+    def beat(self):
+        """Let the hosts know that the launcher lives, also while it waits for a slow screen."""
+        while not self.over.wait(1):
+            for connection in list(self.connections.values()):
+                connection.order("beat")
 
     # Before anything runs
 
-    def _connect(self):
-        for host in self.job.hosts:
-            argv = self.connect(host, self.job.options)
-            self.connections[host] = Connection(host, argv, self.events, self.job.local_env)
-        self._ask_all("ready", {connection: None for connection in self.connections.values()})
-        mark = secrets.token_hex(8)
-        for connection in self.connections.values():
-            connection.order("hold", mark=mark)
-
-    def _ask_all(self, kind, orders):
-        """Send each connection its order (name, fields) and wait for all reports of a kind."""
-        answers = {}
-        for connection, order in orders.items():
-            if order:
-                connection.order(order[0], **order[1])
-        while len(answers) < len(orders):
-            connection, report = self._step()
-            if self.failure:
+    def connect(self):
+        """Reach every host, or say which ones cannot be reached."""
+        for host in dict.fromkeys(self.job.hosts):
+            argv, env = self.job.supervisor(host)
+            self.connections[host] = Connection(host, argv, self.events, env)
+        end = time.monotonic() + ssh.CONNECT_S + 20  # a slow login included
+        while not all(c.ready or c.closed for c in self.connections.values()):
+            self.step()
+            for slow in self.connections.values():
+                if time.monotonic() > end and not slow.ready:
+                    slow.kill()
+            if self.failure and self.failure.kind == "asked":
                 raise self.failure
-            if report.get("report") == kind:
+        if self.failure:  # name all of them, not only the first
+            lost = [c.epitaph() for c in self.connections.values() if c.closed]
+            raise Failure("\n".join(lost), self.failure.status, kind="away")
+        for connection in self.connections.values():
+            connection.order("hold", mark=self.job.mark)
+
+    def raise_failure(self):
+        if self.failure:
+            raise self.failure
+
+    def ask(self, kind, orders):
+        """Send each connection its order (name, fields); all their reports of a kind."""
+        answers = {}
+        for connection, (name, fields) in orders.items():
+            connection.order(name, **fields)
+        while len(answers) < len(orders):
+            connection, report = self.step()
+            self.raise_failure()
+            if report.get("report") == kind and report.get("name", "check") == "check":
                 answers[connection] = report
+        for connection, report in answers.items():
+            if report.get("why"):
+                raise Failure(f"{connection.host}: {report['why']}")
         return answers
 
-    def _rendezvous(self):
-        """Where the scheduler will listen, and every host's own address."""
-        first = self.connections[self.job.hosts[0]]
-        root = "127.0.0.1"
-        addresses = {host: root for host in self.job.hosts}
-        asked = {first: ("port", {"address": root, "port": None})}
-        return root, self._ask_all("port", asked)[first]["port"], addresses
+    def find_addresses(self):
+        """The address of the scheduler, and each host's own that routes to it."""
+        everyone = list(self.connections.values())
+        interface = self.job.options.interface
+        if interface:
+            orders = {c: ("address", {"interface": interface}) for c in everyone}
+            found = self.ask("address", orders)
+            addresses = {c.host: found[c]["address"] for c in everyone}
+            return addresses[self.job.hosts[0]], addresses
+        if len(everyone) == 1:
+            return "127.0.0.1", {everyone[0].host: "127.0.0.1"}
+        reached = [(c.ready["ssh"] or "").split() for c in everyone]
+        reached = [words[2] if len(words) == 4 else "" for words in reached]
+        for connection, address in zip(everyone, reached):
+            if ":" in address:
+                raise Failure(
+                    f"{connection.host}: reached by IPv6 at {address}, but MXNet needs IPv4 "
+                    "addresses: name the host by one, or say which with --interface"
+                )
+        root = reached[0]
+        outside = [address for address in reached[1:] if not address.startswith("127.")]
+        if root.startswith("127.") and outside:
+            first = {everyone[0]: ("address", {"toward": outside[0]})}
+            root = self.ask("address", first)[everyone[0]]["address"]
+        orders = {c: ("address", {"toward": root}) for c in everyone}
+        found = self.ask("address", orders)
+        return root, {c.host: found[c]["address"] for c in everyone}
 
-    def _start(self, root, port, addresses):
+    def find_port(self, root):
+        """A free port for the scheduler, held until it starts."""
+        first = self.connections[self.job.hosts[0]]
+        order = "port", {"address": root, "port": self.job.options.port}
+        return self.ask("port", {first: order})[first]["port"]
+
+    def check(self, address):
+        """Ask every host whether it is ready; a table if one is not, or if asked for."""
+        options = self.job.options
+        if options.no_check:
+            return
+        orders = {}
+        for connection in self.connections.values():
+            connection.answers = []
+            order = preflight.order(self.job, connection.ready, address, options.sync_dst_dir)
+            orders[connection] = ("start", order)
+        ended = self.ask("exit", orders)
+        needed = preflight.size_of_copy(self.job.source) if options.sync_dst_dir else 0
+        rows, problems = [], []
+        for connection in orders:
+            lines = [line for line in connection.answers if line]
+            answer, wrong = preflight.judge(lines, ended[connection]["status"], needed)
+            self.record.host(connection.host, mxnet=answer.get("mxnet"))
+            rows.append(preflight.row(connection, answer, wrong))
+            problems += [(connection.host, column, why) for column, why in wrong]
+        if problems or options.check:
+            self.console.say(preflight.table(rows))
+        if problems:
+            fixes = [f"{host}: {why}: {preflight.FIX[column]}" for host, column, why in problems]
+            raise Failure("\n".join(fixes))
+
+    def copy(self):
+        """Copy the source folder to every host, once each."""
+        running = {}
+        for host in self.connections:
+            argv = ssh.copy_argv(host, self.job.source, self.job.options)
+            log = tempfile.TemporaryFile()
+            try:
+                process = subprocess.Popen(
+                    argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                )
+            except FileNotFoundError:
+                raise Failure("rsync is not installed here: apt-get install rsync") from None
+            running[host] = process, log
+        try:
+            while any(process.poll() is None for process, _ in running.values()):
+                self.step()
+                self.raise_failure()
+        finally:
+            for process, _ in running.values():
+                if process.poll() is None:
+                    process.kill()
+        for host, (process, log) in running.items():
+            if process.returncode:
+                log.seek(0)
+                said = log.read().decode("utf-8", "replace").strip().splitlines()
+                why = f": {said[0]}" if said else ""
+                raise Failure(f"{host}: rsync ended with status {process.returncode}{why}")
+
+    # Start and stop
+
+    def start(self, root, port, addresses):
+        """Start every process."""
+        self.connections[self.job.hosts[0]].order("release")
         for process in self.job.processes:
             connection = self.connections[process.host]
             self.members[process.name] = Member(process, connection)
+            self.record.open(process)
+            processors = connection.ready["processors"]
+            address = addresses[process.host]
+            env = jobs.environment(self.job, process, root, port, address, processors, self.number)
             connection.order(
                 "start",
                 name=process.name,
                 command=self.job.argv,
                 cwd=self.job.directory,
-                env=jobs.environment(
-                    self.job,
-                    process,
-                    root,
-                    port,
-                    addresses[process.host],
-                    connection.ready["processors"],
-                    self.number,
-                ),
+                env=env,
             )
+            self.record.host(process.host, address=address, processors=processors)
+        self.last_output = self.running_since = time.monotonic()
+        self.record.attempt(self)
 
-    # While it runs
+    def on_all_registered(self):
+        if len(self.connections) > 1:
+            for process in self.job.processes:
+                self.console.say(f"{process} is on {process.host}")
+        self.record.attempt(self)
 
-    def _step(self, timeout=0.1):
-        """Handle one event, or what has to be noticed without one; return the event."""
-        try:
-            connection, report = self.events.get(timeout=timeout)
-        except queue.Empty:
-            connection, report = None, {}
-        else:
-            getattr(self, "_on_" + report["report"])(connection, **report)
-        for silent in self.connections.values():
-            if silent.silent_s() > SILENCE_S and not silent.closed:
-                silent.kill()
-                self._fail(f"{silent.host}: not heard of for {SILENCE_S} s", 255)
-        while self.requests:
-            self._on_request(self.requests.popleft())
-        return connection, report
-
-    def _fail(self, message, status, process=None):
-        """The first failure is the cause; what it brings about is not."""
-        if not self.failure:
-            self.failure = Failure(message, status, process)
-
-    def _on_request(self, number):
-        name = signal.Signals(number).name
-        if number == signal.SIGUSR1:
-            names = [p.name for p in self.job.processes if p.role == "worker"]
-            for connection in self.connections.values():
-                connection.order("signal", number=number, names=names)
-        elif self.request is None:
-            self.request = number
-            self._fail(f"stopped by {name}", 128 + number)
-        elif number == signal.SIGINT:
-            self._order_stop(0)
-
-    def _on_ready(self, connection, **report):
-        connection.ready = report
-
-    def _on_beat(self, connection, **_):
-        pass
-
-    _on_port = _on_address = _on_done = _on_beat
-
-    def _on_started(self, connection, name, pid, **_):
-        self.members[name].pid = pid
-        self.members[name].started = time.time()
-
-    def _on_line(self, connection, name, stream, text, end, **_):
-        member = self.members[name]
-        if stream == "err":
-            if name == "scheduler" and self._registered(text):
-                return
-            member.errors.append(text)
-        self.console.line(member.process, stream, text, end)
-
-    def _registered(self, text):
-        """Take in what the scheduler says of the nodes; False if it is for the user."""
-        before = self.registration.complete
-        ours = self.registration.take(text)
-        if self.registration.complete and not before:
-            for name in self.registration.wrong():
-                rank = self.registration.nodes[name][0]
-                self._fail(f"{name} was given rank {rank}", AGAIN)
-        return ours
-
-    def _on_said(self, connection, text, **_):
-        self.console.say(f"{connection.host}: {text}")
-
-    def _on_hung(self, connection, name, **_):
-        process = self.members[name].process
-        self._fail(f"{process} printed an error and then did nothing for 10 s", 1, process)
-
-    def _on_leaving(self, connection, why, **_):
-        if not self.failure and why != "it was told to":
-            self._fail(f"the supervisor on {connection.host} ends because {why}", 1)
-
-    def _on_closed(self, connection, status, **_):
-        if not self.failure and not self.leaving:
-            status = 128 - status if status < 0 else status or 1
-            words = ": " + connection.last_words[-1] if connection.last_words else ""
-            self._fail(f"{connection.host}: the connection ended{words}", status)
-
-    def _on_exit(self, connection, name, status, why="", **_):
-        member = self.members[name]
-        member.ended, member.status, member.why = time.time(), status, why
-        if status and not self.failure and not self._workers_done():
-            self._fail(
-                f"{member.process} {describe(status)}" + (f": {why}" if why else ""),
-                128 - status if status < 0 else status,
-                member.process,
-            )
-
-    def _living(self, role=None):
-        return [
-            m for m in self.members.values() if m.ended is None and role in (None, m.process.role)
-        ]
-
-    def _workers_done(self):
-        return bool(self.members) and not self._living("worker")
-
-    # The end
-
-    def _finish(self):
+    def finish(self):
         """Stop what still runs: gently on request, at once after a failure."""
-        graceful = self.request is not None or (self.failure and self.failure.status == SAVED)
-        if graceful:
-            grace = self.job.options.grace
-            self._order_stop(grace, [m.process.name for m in self._living("worker")])
-            self._wait(grace + GRACE_S, "worker")
-        elif not self.failure:
-            self._wait(FINISH_S)
         workers = [m for m in self.members.values() if m.process.role == "worker"]
-        if self.request and workers and all(m.status == SAVED for m in workers):
-            self.failure.status = SAVED
-        self._order_stop(GRACE_S)
-        self._wait(GRACE_S + 2)
+        failure = self.failure
+        if failure and (failure.kind == "asked" or failure.status == SAVED):
+            grace = self.job.options.grace
+            self.order_stop(grace, [m.process.name for m in self.living("worker")])
+            self.wait(grace + GRACE_S, "worker")
+            if failure.kind == "asked" and all(m.status == SAVED for m in workers):
+                failure.status = SAVED
+        elif failure and failure.kind == "hanging":
+            self.dump_stacks()
+        elif not failure:
+            self.wait(FINISH_S)
+        self.order_stop(GRACE_S)
+        self.wait(GRACE_S + 2)
 
-    def _order_stop(self, grace, names=None):
-        for member in self._living():
-            member.told = True
+    def dump_stacks(self):
+        """Python prints the stacks of all threads on SIGABRT (PYTHONFAULTHANDLER), and ends."""
+        names = [member.process.name for member in self.living()]
         for connection in self.connections.values():
-            connection.order("stop", grace=grace, names=names)
+            connection.order("signal", number=int(signal.SIGABRT), names=names)
+        self.wait(DUMP_S)
 
-    def _wait(self, seconds, role=None):
+    def wait(self, seconds, role=None):
         """Handle events until no process of this role is left on any host that can be reached."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if not any(not m.connection.closed for m in self._living(role)):
+            if all(member.connection.closed for member in self.living(role)):
                 break
-            self._step()
+            self.step()
 
-    def _leave(self):
+    def leave(self):
         """Let the supervisors go, and see that they do."""
         self.leaving = True
         for connection in self.connections.values():
             connection.order("leave")
         end = time.monotonic() + GRACE_S + 2
         while time.monotonic() < end and not all(c.closed for c in self.connections.values()):
-            self._step()
+            self.step()
         for connection in self.connections.values():
             connection.kill()
-
-    def _beat(self):
-        """Let the hosts know that the launcher lives, also while it waits for a slow screen."""
-        while not self.over.wait(1):
-            for connection in list(self.connections.values()):
-                connection.order("beat")
-
-
-def describe(status):
-    """An exit status in words."""
-    if status < 0:
-        return f"was killed by {signal.Signals(-status).name}"
-    return f"ended with status {status}"

@@ -38,6 +38,7 @@ class Connection:
         self.host, self.events = host, events
         self.ready = None  # the supervisor's first report
         self.last_words = []  # of ssh, or of a supervisor that failed
+        self.answers = []  # lines of a check
         self.closed = False
         self.waiting_since = time.monotonic()  # None while the launcher is the one to be slow
         self._lock = threading.Lock()
@@ -67,6 +68,12 @@ class Connection:
         """End this end of the connection; the other end notices and ends everything there."""
         if self.popen.poll() is None:
             self.popen.kill()
+
+    def epitaph(self):
+        """Why there is no connection, in one line."""
+        what = "the connection ended" if self.ready else "no connection"
+        words = [line for line in self.last_words if line.strip(" @\r") and "Warning:" not in line]
+        return f"{self.host}: {what}: {words[-1] if words else f'status {self.popen.returncode}'}"
 
     def _write(self, text):
         with self._lock:

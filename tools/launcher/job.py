@@ -1,7 +1,8 @@
 """What is to run where: the processes of a job, their places and their environment."""
 
+import secrets
 from dataclasses import dataclass, field
-from typing import List
+from typing import Callable, List
 
 from launcher.hosts import Host
 
@@ -28,14 +29,29 @@ class Process:
 
 @dataclass
 class Job:
-    """All there is to know before anything is started."""
+    """All there is to know before anything is started.
+
+    Attributes
+    ----------
+    hosts : list of Host
+        As given; the first one gets the scheduler.
+    directory, source : str
+        Where the command runs, on every host; what `--sync-dst-dir` copies there.
+    supervisor : callable
+        Gives for a host the command that starts its supervisor, and the environment for that.
+    env : dict
+        role: what the user wants passed.
+    """
 
     command: List[str]
     hosts: List[Host]
     processes: List[Process]
-    directory: str  # where the command runs, on every host
-    options: object  # of the command line
-    env: dict = field(default_factory=dict)  # by role: what the user wants passed
+    directory: str
+    source: str
+    options: object
+    supervisor: Callable
+    env: dict
+    mark: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def count(self, role, host=None):
         """How many processes of a role there are (on one host)."""
@@ -45,6 +61,10 @@ class Job:
     def argv(self):
         """One word is a line for the shell, several are a program and its arguments."""
         return ["sh", "-c", self.command[0]] if len(self.command) == 1 else self.command
+
+
+class PlacementMistake(ValueError):
+    """The hosts cannot take the job."""
 
 
 def place(num_workers, num_servers, hosts, placement="round-robin"):
@@ -62,12 +82,19 @@ def place(num_workers, num_servers, hosts, placement="round-robin"):
     Returns
     -------
     list of Process
+
+    Raises
+    ------
+    PlacementMistake
+        `fill` has fewer slots than workers.
     """
     workers = [hosts[(num_servers + i) % len(hosts)] for i in range(num_workers)]
     used = hosts
     if placement == "fill":
         slots = [host for host in hosts for _ in range(host.slots)]
-        workers = [slots[i % len(slots)] for i in range(num_workers)]
+        if num_workers > len(slots):
+            raise PlacementMistake(f"{num_workers} workers, but the hosts have {len(slots)} slots")
+        workers = slots[:num_workers]
         used = list(dict.fromkeys(workers))
     return (
         [Process("scheduler", 0, hosts[0])]
@@ -83,6 +110,8 @@ def announced_address(address, rank):
     `0177.0.0.1`, `00177.0.0.1`, `000177.0.0.1` become ranks 0, 1 and 2, wherever they are, and all
     of them mean 127.0.0.1 to the system.
     """
+    if address.startswith("<"):  # not known yet
+        return f"{address[:-1]}, octal, {rank + 1} leading zeros>"
     octal = ".".join(f"0{int(part):o}" for part in address.split("."))
     return "0" * rank + octal
 
@@ -101,13 +130,16 @@ def environment(job, process, root, port, address, processors, attempt):
         Where the scheduler listens.
     address : str
         IPv4 address of the process's host, as the others reach it.
-    processors : int
-        How many that host has.
+    processors : int or None
+        How many that host has; None if it has not been asked.
     attempt : int
         Which try this is, from 1.
     """
     here = job.count("worker", process.host)
-    env = {"OMP_NUM_THREADS": str(max(1, processors // max(1, here)))}
+    share = f"<processors of {process.host} / {here}>"
+    if processors is not None:
+        share = str(max(1, processors // max(1, here)))
+    env = {"OMP_NUM_THREADS": share}
     env.update(job.env.get(process.role, {}))
     env.update(
         DMLC_ROLE=process.role,
@@ -115,15 +147,16 @@ def environment(job, process, root, port, address, processors, attempt):
         DMLC_PS_ROOT_PORT=str(port),
         DMLC_NUM_WORKER=str(job.count("worker")),
         DMLC_NUM_SERVER=str(job.count("server")),
-        DMLC_NODE_HOST=announced_address(address, process.rank),
+        DMLC_NODE_HOST=address,
         DMLC_JOB_CLUSTER=job.options.launcher,
         LAUNCH_ATTEMPT=str(attempt),
         LAUNCH_LOCAL_WORKERS=str(here),
     )
     if process.role == "scheduler":
-        env.setdefault("PS_VERBOSE", "1")  # tells which node got which rank: see registration.py
-        env["DMLC_NODE_HOST"] = address
+        if env.get("PS_VERBOSE", "0") == "0":
+            env["PS_VERBOSE"] = "1"  # tells which node got which rank: see registration.py
     else:
+        env["DMLC_NODE_HOST"] = announced_address(address, process.rank)
         before = job.count("worker") if process.role == "server" else 0
         env["DMLC_TASK_ID"] = str(before + process.rank)
     if process.role == "worker":

@@ -8,16 +8,14 @@ import sys
 from launcher.connection import REMOTE_PYTHON
 
 
-def supervisor_argv(host, options):
-    """The command that starts the supervisor."""
-    return [sys.executable, "-c", REMOTE_PYTHON]
+def supervisor(_host=None):
+    """The command that starts the supervisor, and its environment, which the processes inherit.
 
-
-def environment():
-    """This process's environment, with `python` meaning this Python where that is in doubt."""
+    `python` means this Python where there is doubt: in a virtual environment, activated or not,
+    and where nothing else has that name.
+    """
     env = dict(os.environ)
-    in_venv = sys.prefix != sys.base_prefix
-    if in_venv or not shutil.which("python"):
+    if sys.prefix != sys.base_prefix or not shutil.which("python"):
         folder = str(pathlib.Path(sys.executable).parent)
         env["PATH"] = os.pathsep.join([folder, env.get("PATH", os.defpath)])
-    return env
+    return [sys.executable, "-c", REMOTE_PYTHON], env

@@ -1,9 +1,35 @@
 """What reaches the screen: every line with the name of the process that wrote it."""
 
+import argparse
+import re
 import sys
 import time
 
+ROLES = ("scheduler", "server", "worker")
 REDRAW_S = 1  # a line that ends in \r (a progress bar) is shown at most this often
+
+
+def parse_show(text):
+    """Read `--show`: `worker:0,server:*`; a role alone means all of it.
+
+    Returns
+    -------
+    callable
+        Tells whether a process is to be shown.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+    """
+    wanted = set()
+    for item in text.split(","):
+        match = re.fullmatch(r"(\w+)(?::(\*|[0-9]+))?", item.strip())
+        if not match or match[1] not in ROLES:
+            raise argparse.ArgumentTypeError(
+                f"{item!r} is not like worker:0, server:* or scheduler"
+            )
+        wanted.add((match[1], match[2] if match[2] not in (None, "*") else None))
+    return lambda p: (p.role, None) in wanted or (p.role, str(p.rank)) in wanted
 
 
 class Console:

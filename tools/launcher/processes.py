@@ -24,7 +24,7 @@ def scan():
     """Yield (pid, parent, session, name, CPU ticks) of every process; nothing without /proc."""
     for pid in os.listdir("/proc") if os.path.isdir("/proc/self") else []:
         try:
-            with open("/proc/%d/stat" % int(pid), "rb") as file:
+            with open(f"/proc/{int(pid)}/stat", "rb") as file:
                 head, _, tail = file.read().rpartition(b")")
         except (OSError, ValueError):
             continue  # not a process, or gone
@@ -42,7 +42,7 @@ def family(mark, sessions):
         pid, _, session = entry[:3]
         try:
             if session not in sessions:
-                with open("/proc/%d/environ" % pid, "rb") as file:
+                with open(f"/proc/{pid}/environ", "rb") as file:
                     if b"\0LAUNCH_MARK=" + mark not in b"\0" + file.read():
                         continue
             found[pid] = entry
@@ -129,7 +129,7 @@ class Child:
 
     def __init__(self, name, mark, command, env, cwd=None, stdin=""):
         self.name = name
-        mark = "%s.%s" % (mark, name)
+        mark = f"{mark}.{name}"
         self.mark = mark.encode() + b"\0"
         inherited = {key: value for key, value in os.environ.items() if key != "PORT"}
         self.popen = subprocess.Popen(

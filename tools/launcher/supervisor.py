@@ -39,7 +39,7 @@ class Supervisor:
         self.outgoing = bytearray()
         self.connected, self.leaving = True, False
         self.mark = self.guard_pid = self.guard_pipe = None
-        self.held_ports = []
+        self.listener = self.claim = None
         self.heard = self.beaten = time.monotonic()
         self.wakeup, signalled = os.pipe()
         for fd in (0, 1, self.wakeup, signalled):
@@ -47,7 +47,7 @@ class Supervisor:
         signal.set_wakeup_fd(signalled)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, lambda number, _: self.leave("it was sent signal %d" % number))
+            signal.signal(number, lambda number, _: self.leave(f"it was sent signal {number}"))
 
     def run(self):
         """Work until told to leave and nothing is left."""
@@ -132,13 +132,13 @@ class Supervisor:
                     del self.streams[stream.pipe.fileno()]
                     stream.pipe.close()
                 del self.children[child.name]
-                self.tell_guard("-%7d" % child.pid)
+                self.tell_guard(f"-{child.pid:7}")
                 self.report("exit", name=child.name, status=child.status)
         if self.guard_pid and os.waitpid(self.guard_pid, os.WNOHANG)[0]:
             self.guard_pid = None
             self.leave("its guard was killed")
         if now - self.heard > SILENCE_S:
-            self.leave("nothing was heard from the launcher for %d s" % SILENCE_S)
+            self.leave(f"nothing was heard from the launcher for {SILENCE_S} s")
         if now - self.beaten > 1:
             self.beaten = now
             self.tell_guard("beat    ")
@@ -195,7 +195,7 @@ class Supervisor:
             return
         self.children[name] = child
         self.streams.update((stream.pipe.fileno(), stream) for stream in child.streams)
-        self.tell_guard("+%7d" % child.pid)
+        self.tell_guard(f"+{child.pid:7}")
         self.report("started", name=name, pid=child.pid)
 
     def order_stop(self, grace, names=None):
@@ -225,30 +225,39 @@ class Supervisor:
             self.report("address", address=None, why=str(error))
 
     def order_port(self, address, port=None):
-        """Find a free port for the scheduler, or try a given one."""
+        """Listen at a free port, or a given one, so that others can try to reach it."""
         try:
-            self.report("port", port=self.hold_port(address, port))
+            self.listener = self.listen(address, port)
+            self.report("port", port=self.listener.getsockname()[1])
         except OSError as error:
-            self.report("port", port=None, why=str(error))
+            self.report("port", port=None, why=f"port {port or 'any'}: {error.strerror}")
 
-    def hold_port(self, address, wanted):
-        """A port that is free, and that no other launcher on this host will take meanwhile."""
+    def order_release(self):
+        """Leave the port to the scheduler."""
+        self.listener.close()
+
+    def listen(self, address, wanted):
+        """Listen at a port that no other launcher on this host will take while this one lives."""
+        claim, claims = None, sys.platform.startswith("linux")
         for _ in range(100):
             # below the range from which the kernel serves outgoing connections
             port = wanted or random.randrange(15000, 32000)
+            listener = socket.socket()
             try:
-                if sys.platform.startswith("linux"):
+                if claims:
                     claim = socket.socket(socket.AF_UNIX)  # an abstract name: it goes when we go
-                    claim.bind("\0gluon-launch-port-%d" % port)
-                    self.held_ports.append(claim)
-                with socket.socket() as probe:
-                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                    probe.bind((address, port))
-                    return port
+                    claim.bind(f"\0mxnet-launch-port-{port}")
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                listener.bind((address, port))
+                listener.listen(128)
             except OSError as error:
-                if wanted:
-                    raise
+                listener.close()
                 problem = error
+                if wanted:
+                    break
+            else:
+                self.claim = claim
+                return listener
         raise problem
 
 
