@@ -1,0 +1,96 @@
+"""One host of `cluster.py`: its files, and the process that is its process number 1.
+
+Run as `python cluster_host.py FOLDER NAME`, already inside new namespaces.
+"""
+
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+
+SSHD_CONFIG = """\
+ListenAddress {address}
+HostKey "{folder}/host_key"
+AuthorizedKeysFile "{cluster}/key.pub"
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+StrictModes no
+UsePAM no
+PidFile none
+MaxStartups 100
+SetEnv "PATH={path}"
+Subsystem sftp internal-sftp
+"""
+
+
+def write_files(folder, name, addresses):
+    """What a host needs of its own.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The host's; the cluster's is its parent.
+    addresses : dict
+        Of all hosts, by name.
+    """
+    (folder / "home" / "ubuntu").mkdir(parents=True)
+    keygen = ["ssh-keygen", "-qt", "ed25519", "-N", "", "-C", name, "-f", folder / "host_key"]
+    subprocess.run(keygen, check=True)
+    python = pathlib.Path(sys.executable).parent
+    config = SSHD_CONFIG.format(
+        address=addresses[name],
+        folder=folder,
+        cluster=folder.parent,
+        path=f"{python}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+    )
+    (folder / "sshd_config").write_text(config)
+    users = pathlib.Path("/etc/passwd").read_text()
+    (folder / "passwd").write_text(f"ubuntu:x:0:0::/home/ubuntu:/bin/sh\n{users}")
+    lines = [f"{address} {other}\n" for other, address in addresses.items()]
+    (folder / "hosts").write_text("127.0.0.1 localhost\n" + "".join(lines))
+
+
+def mount(*arguments):
+    subprocess.run(["mount", *map(str, arguments)], check=True)
+
+
+def make_private(folder, name):
+    """Cover what a host must not share with this machine."""
+    socket.sethostname(name)
+    home = folder / "home"
+    for path in {sys.prefix, sys.base_prefix, str(folder.parents[1])}:
+        if path.startswith("/home/"):  # still needed: this Python, and the cluster's own files
+            (home / path[len("/home/") :]).mkdir(parents=True, exist_ok=True)
+            mount("--bind", path, home / path[len("/home/") :])
+    mount("--bind", folder / "passwd", "/etc/passwd")
+    mount("--bind", folder / "hosts", "/etc/hosts")
+    mount("--rbind", home, "/home")
+    mount("-t", "tmpfs", "shm", "/dev/shm")
+    mount("-t", "tmpfs", "run", "/run")
+    os.mkdir("/run/sshd")
+
+
+def expect(word):
+    """Wait for a word from `cluster.py up`; end, and the host with us, if it is gone."""
+    if sys.stdin.readline() != f"{word}\n":
+        sys.exit(1)
+
+
+def main(folder, name):
+    """Be process number 1: start sshd, then reap what nobody waits for."""
+    make_private(folder, name)
+    expect("wired")
+    subprocess.Popen([shutil.which("sshd"), "-D", "-e", "-f", folder / "sshd_config"])
+    expect("keep")
+    while True:
+        try:
+            os.wait()
+        except ChildProcessError:
+            sys.exit("sshd has ended")
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]), sys.argv[2])

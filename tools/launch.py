@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Start a distributed MXNet job, watch it, and stop it.
+
+    launch.py -n N [-s N] [-H HOSTS] [options] COMMAND
+
+On this machine, two workers and two servers:
+    python tools/launch.py -n 2 python train.py --kv-store dist
+On the hosts of a file, after copying this folder to each of them:
+    python tools/launch.py -n 4 -H hosts --sync-dst-dir /home/me/job "python /home/me/job/train.py"
+Only see whether the hosts are ready, or what would be run:
+    python tools/launch.py -n 4 -H hosts --check python train.py
+    python tools/launch.py -n 4 -H hosts --dry-run python train.py
+"""
+
+import argparse
+import collections
+import os
+import re
+import signal
+import sys
+
+from launcher import dryrun, local, manual, ssh
+from launcher.environment import EnvironmentMistake, make_mask, passed
+from launcher.hosts import LOCAL, HostsError, read_hosts
+from launcher.job import Job, PlacementMistake, place
+from launcher.output import Console, parse_show
+from launcher.record import Record
+from launcher.restarts import run_job
+
+AVAILABLE = ("local", "ssh")
+
+
+def count(text):
+    if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= 1000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1000")
+    return int(text)
+
+
+def seconds(text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return value
+
+
+def whole(text):
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def port(text):
+    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: 1 to 65535")
+    return int(text)
+
+
+def make_parser():
+    """The options; `manual.TEXT` says what they mean together."""
+    parser = argparse.ArgumentParser(
+        prog="launch.py",
+        usage="launch.py -n N [-s N] [-H HOSTS] [options] COMMAND",
+        description=__doc__.partition("\n    launch.py")[0],
+        epilog=manual.TEXT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument_group("what and where").add_argument
+    add("-n", "--num-workers", type=count, required=True, metavar="N", help="number of workers")
+    add("-s", "--num-servers", type=count, metavar="N", help="of servers; as many as workers")
+    add("-H", "--hostfile", metavar="HOSTS", help="a file of hosts, or d1,d2; makes it ssh")
+    add("--launcher", metavar="NAME", help=f"{', '.join(AVAILABLE)}; ssh with -H, else local")
+    add("--sync-dst-dir", metavar="DIR", help="copy this folder to DIR on every host, run there")
+    add("--sync-exclude", action="append", default=[], metavar="PATTERN", help="do not copy these")
+    add("--placement", choices=("round-robin", "fill"), default="round-robin")
+    add("--ssh-option", action="append", default=[], metavar="OPTION", help="--ssh-option=-Ffile")
+    add("--port", type=port, metavar="N", help="of the scheduler; a free one")
+    add("--interface", metavar="NAME", help="network interface of the hosts; the one that routes")
+    add("--p3", action="store_true", help="MXNet's P3 transport (DMLC_PS_VAN_TYPE=p3)")
+    add("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="run in every role")
+    add = parser.add_argument_group("environment of the processes").add_argument
+    for name, whose in (("env", "all"), ("env-worker", "workers"), ("env-server", "servers")):
+        add(f"--{name}", action="append", default=[], metavar="NAME[=VALUE]", help=f"for {whose}")
+    add = parser.add_argument_group("before the start").add_argument
+    add("--check", action="store_true", help="only see whether the hosts are ready")
+    add("--no-check", action="store_true", help="start without looking")
+    add("--dry-run", action="store_true", help="only print what would be run")
+    add = parser.add_argument_group("output").add_argument
+    add("--log-dir", metavar="DIR", help="keep a log of every process, and job.json")
+    add("--show", type=parse_show, metavar="WHICH", help="only these: worker:0,server:*")
+    add("--timestamps", action="store_true", help="put the time in front of every line")
+    add = parser.add_argument_group("the end, in seconds").add_argument
+    add(
+        "--start-timeout", type=seconds, default=600, metavar="S", help="to register (600); 0: ever"
+    )
+    add("--timeout", type=seconds, default=0, metavar="S", help="for everything")
+    add("--stall-timeout", type=seconds, default=0, metavar="S", help="without any output")
+    add("--grace", type=seconds, default=15, metavar="S", help="to save, on request (15)")
+    add(
+        "--max-restarts", type=whole, default=0, metavar="N", help="start all again after a failure"
+    )
+    add("--min-uptime", type=seconds, default=30, metavar="S", help="else do not restart (30)")
+    return parser
+
+
+def parse_args(argv=None):
+    """Read the command line; every mistake ends the program with one line and status 2."""
+    parser = make_parser()
+    parser.print_usage = lambda file=None: None  # one line, not five
+    args = parser.parse_args(argv)
+    if args.command[:1] == ["--"]:
+        del args.command[0]
+    if not any(args.command):
+        parser.error("no command to run: it stands after the options")
+    if args.launcher is None:
+        args.launcher = "ssh" if args.hostfile else "local"
+    if args.launcher not in AVAILABLE:
+        parser.error(f"--launcher {args.launcher}: available are {', '.join(AVAILABLE)}")
+    if args.launcher == "ssh" and not args.hostfile:
+        parser.error("--launcher ssh needs the hosts: -H FILE, or -H d1,d2")
+    if args.launcher == "local":
+        for name in ("hostfile", "sync_dst_dir", "interface"):
+            if getattr(args, name):
+                parser.error(f"--{name.replace('_', '-')} is for --launcher ssh")
+    if args.num_servers is None:
+        args.num_servers = args.num_workers
+    if args.num_servers > max(16, 4 * args.num_workers):
+        parser.error(f"-s {args.num_servers}: for {args.num_workers} workers that is too many")
+    for option in args.ssh_option:
+        if not option.startswith("-"):
+            parser.error(f"--ssh-option {option!r}: an option of ssh's, as in --ssh-option=-Ffile")
+        if re.search("(?i)stricthostkeychecking[ =]*(no|off)", option):
+            parser.error("--ssh-option: host keys are always checked; new hosts are accepted")
+    if args.sync_dst_dir is not None and args.sync_dst_dir.strip("/ ") == "":
+        parser.error(f"--sync-dst-dir {args.sync_dst_dir!r}: name a folder")
+    if args.check and args.no_check:
+        parser.error("--check and --no-check contradict each other")
+    try:
+        args.hosts = read_hosts(args.hostfile) if args.launcher == "ssh" else [LOCAL]
+        args.processes = place(args.num_workers, args.num_servers, args.hosts, args.placement)
+        args.roles_env = passed(args, os.environ)
+        if args.log_dir:
+            os.makedirs(args.log_dir, exist_ok=True)
+    except (HostsError, PlacementMistake, EnvironmentMistake) as error:
+        parser.error(str(error))
+    except OSError as error:
+        parser.error(f"--log-dir {args.log_dir}: {error.strerror}")
+    args.verbose_ps = os.environ.get("PS_VERBOSE", "0") != "0"  # the user wants ps-lite's messages
+    return args
+
+
+def main(argv=None):
+    """Run a job from the command line; returns its exit status."""
+    args = parse_args(argv)
+    by_ssh = args.launcher == "ssh"
+    here = os.getcwd()
+    job = Job(
+        command=args.command,
+        hosts=args.hosts,
+        processes=args.processes,
+        directory=args.sync_dst_dir or here,
+        source=here,
+        options=args,
+        supervisor=(lambda host: ssh.supervisor(host, args)) if by_ssh else local.supervisor,
+        env=args.roles_env,
+    )
+    if args.dry_run:
+        print(dryrun.describe_job(job))
+        return 0
+    mask = make_mask(os.environ, *args.roles_env.values())
+    console = Console(args.timestamps, args.show, mask, by_ssh)
+    record = Record(args.log_dir, job, console.say, mask)
+    requests = collections.deque()
+    for name in ("TERM", "INT", "HUP", "USR1"):
+        number = getattr(signal, f"SIG{name}")
+        if name != "HUP" or signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+            signal.signal(number, lambda number, _: requests.append(number))
+    signal.signal(signal.SIGTSTP, signal.SIG_IGN)  # stopped, it would be taken for dead
+    return run_job(job, console, record, requests)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,270 @@
+"""One try at a job: connect, look, copy, start, watch, stop."""
+
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+from launcher import job as jobs
+from launcher import preflight, ssh
+from launcher.connection import Connection
+from launcher.watch import SAVED, Failure, Member, Watch
+
+GRACE_S = 3  # between TERM and KILL when something has failed
+FINISH_S = 15  # for servers and scheduler to end by themselves after the last worker
+DUMP_S = 2  # for stacks to be written
+
+
+class Attempt(Watch):
+    """Runs the job once.
+
+    Parameters
+    ----------
+    job : Job
+    console : Console
+    record : Record
+    requests : collections.deque
+        Signals sent to the launcher, in order, filled by their handlers.
+    number : int
+        Which try this is, from 1.
+    prepare : bool
+        Check the hosts and copy to them first.
+    """
+
+    def __init__(self, job, console, record, requests, number, prepare=True):
+        super().__init__(job, console, record, requests)
+        self.number, self.prepare = number, prepare
+        self.began = time.monotonic()
+        self.running_since = None
+        self.over = threading.Event()
+
+    def run(self):
+        """Run to the end; returns when all workers have ended with 0, raises Failure else."""
+        try:
+            threading.Thread(target=self.beat, daemon=True).start()
+            self.connect()
+            root, addresses = self.find_addresses()
+            port = self.find_port(root)
+            if self.prepare:
+                self.check(f"{root}:{port}")
+                if self.job.options.check:
+                    return
+                if self.job.options.sync_dst_dir:
+                    self.copy()
+            self.start(root, port, addresses)
+            while not self.failure and self.living("worker"):
+                self.step()
+                self.check_times(self.began)
+            self.finish()
+        finally:
+            self.leave()
+            self.over.set()
+            self.record.attempt(self)
+        if self.failure:
+            raise self.failure
+
+    def beat(self):
+        """Let the hosts know that the launcher lives, also while it waits for a slow screen."""
+        while not self.over.wait(1):
+            for connection in list(self.connections.values()):
+                connection.order("beat")
+
+    # Before anything runs
+
+    def connect(self):
+        """Reach every host, or say which ones cannot be reached."""
+        for host in dict.fromkeys(self.job.hosts):
+            argv, env = self.job.supervisor(host)
+            self.connections[host] = Connection(host, argv, self.events, env)
+        end = time.monotonic() + ssh.CONNECT_S + 20  # a slow login included
+        while not all(c.ready or c.closed for c in self.connections.values()):
+            self.step()
+            for slow in self.connections.values():
+                if time.monotonic() > end and not slow.ready:
+                    slow.kill()
+            if self.failure and self.failure.kind == "asked":
+                raise self.failure
+        if self.failure:  # name all of them, not only the first
+            lost = [c.epitaph() for c in self.connections.values() if c.closed]
+            raise Failure("\n".join(lost), self.failure.status, kind="away")
+        for connection in self.connections.values():
+            connection.order("hold", mark=self.job.mark)
+
+    def raise_failure(self):
+        if self.failure:
+            raise self.failure
+
+    def ask(self, kind, orders):
+        """Send each connection its order (name, fields); all their reports of a kind."""
+        answers = {}
+        for connection, (name, fields) in orders.items():
+            connection.order(name, **fields)
+        while len(answers) < len(orders):
+            connection, report = self.step()
+            self.raise_failure()
+            if report.get("report") == kind and report.get("name", "check") == "check":
+                answers[connection] = report
+        for connection, report in answers.items():
+            if report.get("why"):
+                raise Failure(f"{connection.host}: {report['why']}")
+        return answers
+
+    def find_addresses(self):
+        """The address of the scheduler, and each host's own that routes to it."""
+        everyone = list(self.connections.values())
+        interface = self.job.options.interface
+        if interface:
+            orders = {c: ("address", {"interface": interface}) for c in everyone}
+            found = self.ask("address", orders)
+            addresses = {c.host: found[c]["address"] for c in everyone}
+            return addresses[self.job.hosts[0]], addresses
+        if len(everyone) == 1:
+            return "127.0.0.1", {everyone[0].host: "127.0.0.1"}
+        reached = [(c.ready["ssh"] or "").split() for c in everyone]
+        reached = [words[2] if len(words) == 4 else "" for words in reached]
+        for connection, address in zip(everyone, reached):
+            if ":" in address:
+                raise Failure(
+                    f"{connection.host}: reached by IPv6 at {address}, but MXNet needs IPv4 "
+                    "addresses: name the host by one, or say which with --interface"
+                )
+        root = reached[0]
+        outside = [address for address in reached[1:] if not address.startswith("127.")]
+        if root.startswith("127.") and outside:
+            first = {everyone[0]: ("address", {"toward": outside[0]})}
+            root = self.ask("address", first)[everyone[0]]["address"]
+        orders = {c: ("address", {"toward": root}) for c in everyone}
+        found = self.ask("address", orders)
+        return root, {c.host: found[c]["address"] for c in everyone}
+
+    def find_port(self, root):
+        """A free port for the scheduler, held until it starts."""
+        first = self.connections[self.job.hosts[0]]
+        order = "port", {"address": root, "port": self.job.options.port}
+        return self.ask("port", {first: order})[first]["port"]
+
+    def check(self, address):
+        """Ask every host whether it is ready; a table if one is not, or if asked for."""
+        options = self.job.options
+        if options.no_check:
+            return
+        orders = {}
+        for connection in self.connections.values():
+            connection.answers = []
+            order = preflight.order(self.job, connection.ready, address, options.sync_dst_dir)
+            orders[connection] = ("start", order)
+        ended = self.ask("exit", orders)
+        needed = preflight.size_of_copy(self.job.source) if options.sync_dst_dir else 0
+        rows, problems = [], []
+        for connection in orders:
+            lines = [line for line in connection.answers if line]
+            answer, wrong = preflight.judge(lines, ended[connection]["status"], needed)
+            self.record.host(connection.host, mxnet=answer.get("mxnet"))
+            rows.append(preflight.row(connection, answer, wrong))
+            problems += [(connection.host, column, why) for column, why in wrong]
+        if problems or options.check:
+            self.console.say(preflight.table(rows))
+        if problems:
+            fixes = [f"{host}: {why}: {preflight.FIX[column]}" for host, column, why in problems]
+            raise Failure("\n".join(fixes))
+
+    def copy(self):
+        """Copy the source folder to every host, once each."""
+        running = {}
+        for host in self.connections:
+            argv = ssh.copy_argv(host, self.job.source, self.job.options)
+            log = tempfile.TemporaryFile()
+            try:
+                process = subprocess.Popen(
+                    argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                )
+            except FileNotFoundError:
+                raise Failure("rsync is not installed here: apt-get install rsync") from None
+            running[host] = process, log
+        try:
+            while any(process.poll() is None for process, _ in running.values()):
+                self.step()
+                self.raise_failure()
+        finally:
+            for process, _ in running.values():
+                if process.poll() is None:
+                    process.kill()
+        for host, (process, log) in running.items():
+            if process.returncode:
+                log.seek(0)
+                said = log.read().decode("utf-8", "replace").strip().splitlines()
+                why = f": {said[0]}" if said else ""
+                raise Failure(f"{host}: rsync ended with status {process.returncode}{why}")
+
+    # Start and stop
+
+    def start(self, root, port, addresses):
+        """Start every process."""
+        self.connections[self.job.hosts[0]].order("release")
+        for process in self.job.processes:
+            connection = self.connections[process.host]
+            self.members[process.name] = Member(process, connection)
+            self.record.open(process)
+            processors = connection.ready["processors"]
+            address = addresses[process.host]
+            env = jobs.environment(self.job, process, root, port, address, processors, self.number)
+            connection.order(
+                "start",
+                name=process.name,
+                command=self.job.argv,
+                cwd=self.job.directory,
+                env=env,
+            )
+            self.record.host(process.host, address=address, processors=processors)
+        self.last_output = self.running_since = time.monotonic()
+        self.record.attempt(self)
+
+    def on_all_registered(self):
+        if len(self.connections) > 1:
+            for process in self.job.processes:
+                self.console.say(f"{process} is on {process.host}")
+        self.record.attempt(self)
+
+    def finish(self):
+        """Stop what still runs: gently on request, at once after a failure."""
+        workers = [m for m in self.members.values() if m.process.role == "worker"]
+        failure = self.failure
+        if failure and (failure.kind == "asked" or failure.status == SAVED):
+            grace = self.job.options.grace
+            self.order_stop(grace, [m.process.name for m in self.living("worker")])
+            self.wait(grace + GRACE_S, "worker")
+            if failure.kind == "asked" and all(m.status == SAVED for m in workers):
+                failure.status = SAVED
+        elif failure and failure.kind == "hanging":
+            self.dump_stacks()
+        elif not failure:
+            self.wait(FINISH_S)
+        self.order_stop(GRACE_S)
+        self.wait(GRACE_S + 2)
+
+    def dump_stacks(self):
+        """Python prints the stacks of all threads on SIGABRT (PYTHONFAULTHANDLER), and ends."""
+        names = [member.process.name for member in self.living()]
+        for connection in self.connections.values():
+            connection.order("signal", number=int(signal.SIGABRT), names=names)
+        self.wait(DUMP_S)
+
+    def wait(self, seconds, role=None):
+        """Handle events until no process of this role is left on any host that can be reached."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if all(member.connection.closed for member in self.living(role)):
+                break
+            self.step()
+
+    def leave(self):
+        """Let the supervisors go, and see that they do."""
+        self.leaving = True
+        for connection in self.connections.values():
+            connection.order("leave")
+        end = time.monotonic() + GRACE_S + 2
+        while time.monotonic() < end and not all(c.closed for c in self.connections.values()):
+            self.step()
+        for connection in self.connections.values():
+            connection.kill()

@@ -1,0 +1,107 @@
+"""The line between the launcher and the supervisor of one host."""
+
+import json
+import pathlib
+import subprocess
+import threading
+import time
+
+HERE = pathlib.Path(__file__).parent
+
+# What the far Python reads first: one line that carries the two modules and runs them.
+_MODULES = {name: (HERE / f"{name}.py").read_text() for name in ("processes", "supervisor")}
+BOOTSTRAP = f"""
+import sys, types
+sys.argv[0] = "mxnet-launch-supervisor"
+for name, source in {_MODULES!r}.items():
+    module = sys.modules[name] = types.ModuleType(name)
+    exec(compile(source, name + ".py", "exec"), module.__dict__)
+sys.modules["supervisor"].Supervisor().run()
+"""
+REMOTE_PYTHON = "import sys;exec(eval(sys.stdin.buffer.readline()))"
+
+
+class Connection:
+    """Runs a supervisor and turns what it says into events.
+
+    Parameters
+    ----------
+    host : Host
+    argv : list of str
+        Starts the supervisor: `python3 -c REMOTE_PYTHON`, here or at the other end of ssh.
+    events : queue.Queue
+        Receives `(connection, report)`, where a report is a dict with a key "report": those of the
+        supervisor, and of this end "said" (a line on ssh's standard error) and "closed".
+    """
+
+    def __init__(self, host, argv, events, env=None):
+        self.host, self.events = host, events
+        self.ready = None  # the supervisor's first report
+        self.last_words = []  # of ssh, or of a supervisor that failed
+        self.answers = []  # lines of a check
+        self.closed = False
+        self.waiting_since = time.monotonic()  # None while the launcher is the one to be slow
+        self._lock = threading.Lock()
+        self.popen = subprocess.Popen(
+            argv,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for the launcher, which then stops in order
+        )
+        self._write(repr(BOOTSTRAP))
+        self._stderr = threading.Thread(target=self._read_stderr, daemon=True)
+        self._stderr.start()
+        threading.Thread(target=self._read_reports, daemon=True).start()
+
+    def order(self, order, **fields):
+        """Send an order; a closed connection reports itself, so that is not an error here."""
+        self._write(json.dumps(dict(fields, order=order)))
+
+    def silent_s(self):
+        """For how long nothing has come from the other end."""
+        since = self.waiting_since
+        return 0 if since is None or self.ready is None else time.monotonic() - since
+
+    def kill(self):
+        """End this end of the connection; the other end notices and ends everything there."""
+        if self.popen.poll() is None:
+            self.popen.kill()
+
+    def epitaph(self):
+        """Why there is no connection, in one line."""
+        what = "the connection ended" if self.ready else "no connection"
+        words = [line for line in self.last_words if line.strip(" @\r") and "Warning:" not in line]
+        return f"{self.host}: {what}: {words[-1] if words else f'status {self.popen.returncode}'}"
+
+    def _write(self, text):
+        with self._lock:
+            try:
+                self.popen.stdin.write(text.encode() + b"\n")
+                self.popen.stdin.flush()
+            except (OSError, ValueError):
+                pass
+
+    def _emit(self, report):
+        self.waiting_since = None
+        self.events.put((self, report))
+        self.waiting_since = time.monotonic()
+
+    def _read_reports(self):
+        for line in self.popen.stdout:
+            try:
+                report = json.loads(line)
+                report["report"]
+            except (ValueError, KeyError, TypeError):  # a greeting from the login shell
+                report = {"report": "said", "text": line.decode("utf-8", "replace").rstrip()}
+            self._emit(report)
+        self._stderr.join(timeout=1)
+        self.closed = True
+        self._emit({"report": "closed", "status": self.popen.wait()})
+
+    def _read_stderr(self):
+        for line in self.popen.stderr:
+            text = line.decode("utf-8", "replace").rstrip()
+            self.last_words = self.last_words[-20:] + [text]
+            self._emit({"report": "said", "text": text})

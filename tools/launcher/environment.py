@@ -1,0 +1,100 @@
+"""Which variables the processes get from the user, and what must not be seen of them."""
+
+import re
+
+# what training needs of the launching shell's environment on another host
+TRAINING = re.compile(r"(MXNET|DMLC|PS|OMP|KMP|NCCL)_\w+|LD_LIBRARY_PATH")
+SECRET = re.compile(r"(?i)token|secret|passw|passphrase|credential|auth|private|(^|_)key|key$")
+_ARGUMENT = re.compile(
+    r"(?i)([\w-]*(?:token|secret|passw|passphrase|credential|api[_-]?key|access[_-]?key)[\w-]*)"
+    r"([=\s:]\s*)(\"[^\"]*\"|'[^']*'|[^\s\"']+)"
+)
+_LOGIN = re.compile(r"(\w+://[^/\s:@]*:)[^/\s@]+@")
+HIDDEN = "***"
+
+
+class EnvironmentMistake(ValueError):
+    """A variable on the command line that cannot be passed."""
+
+
+def parse(items, environ):
+    """Read `NAME`, `NAME=VALUE` and (as published) `NAME:VALUE`.
+
+    Returns
+    -------
+    dict
+        A bare NAME has its value from `environ`.
+
+    Raises
+    ------
+    EnvironmentMistake
+        It is not a name, or a bare one is not set.
+    """
+    found = {}
+    for item in items:
+        match = re.fullmatch(r"([A-Za-z_]\w*)(?:[=:](.*))?", item, re.DOTALL | re.ASCII)
+        if not match:
+            start = re.split("[=:]", item)[0]
+            raise EnvironmentMistake(f"{start!r} is not the name of a variable")
+        name, value = match.groups()
+        if value is None and name not in environ:
+            raise EnvironmentMistake(f"{name} is not set here; give its value: {name}=…")
+        found[name] = environ[name] if value is None else value
+    return found
+
+
+def passed(options, environ):
+    """What every role is given.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        With env, env_worker and env_server; by ssh the variables of `TRAINING` come first. A local
+        process inherits all of this environment anyway.
+
+    Returns
+    -------
+    dict
+        role: {name: value}
+    """
+    common = {name: value for name, value in environ.items() if TRAINING.fullmatch(name)}
+    common.update({"DMLC_PS_VAN_TYPE": "p3", "DMLC_PS_WATER_MARK": "10"} if options.p3 else {})
+    common.update(parse(options.env, environ))
+    return {
+        "scheduler": common,
+        "server": dict(common, **parse(options.env_server, environ)),
+        "worker": dict(common, **parse(options.env_worker, environ)),
+    }
+
+
+def make_mask(*environments):
+    """Return a function that hides the values of secret-looking variables in a text."""
+    values = {
+        line
+        for environ in environments
+        for name, value in environ.items()
+        if SECRET.search(name)
+        for line in value.splitlines()
+        if len(line) >= 4 and line.lower() not in ("true", "false", "none", "null")
+    }
+    if not values:
+        return str
+    pattern = re.compile("|".join(map(re.escape, sorted(values, key=len, reverse=True))))
+    return lambda text: pattern.sub(HIDDEN, text)
+
+
+def mask_words(words):
+    """A command with what looks like a secret in its arguments hidden."""
+    shown, hide = [], False
+    for word in words:
+        if hide and not word.startswith("-"):
+            word = HIDDEN
+        hide = bool(re.fullmatch(r"--?[\w-]+", word)) and bool(SECRET.search(word))
+        word = _ARGUMENT.sub(rf"\1\2{HIDDEN}", word)
+        shown.append(_LOGIN.sub(rf"\1{HIDDEN}@", word))
+    return shown
+
+
+def visible(env):
+    """An environment to print: secret-looking values hidden."""
+    return {name: HIDDEN if SECRET.search(name) else value for name, value in env.items()}

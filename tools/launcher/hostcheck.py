@@ -1,0 +1,81 @@
+"""What a host has to say before a job starts on it: run there by preflight, Python 3.6 or later.
+
+    python3 - DIRECTORY CREATE PROGRAM ROOT:PORT < hostcheck.py
+
+Prints one JSON object; a value under "wrong" says why not.
+"""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+
+IMPORT = """
+import numpy
+for name in ("bool", "int", "float", "complex", "object", "str"):  # as mxnet_setup puts them back
+    if name not in numpy.__dict__:
+        setattr(numpy, name, __import__("builtins").__dict__[name])
+import mxnet
+print("mxnet", mxnet.__version__, sep="==")
+"""
+
+
+def check_directory(directory, create):
+    """Is the folder there, or can it be made; how much space is free?"""
+    existing = os.path.abspath(directory)
+    while create and not os.path.exists(existing):
+        existing = os.path.dirname(existing)
+    if not os.path.isdir(existing):
+        return None, f"{directory}: no such folder"
+    if create and not os.access(existing, os.W_OK | os.X_OK):
+        return None, f"{existing}: may not write there"
+    space = os.statvfs(existing)
+    return space.f_bavail * space.f_frsize, None
+
+
+def check_program(program, directory):
+    """Can the first word of the command be run from that folder?"""
+    if not program or shutil.which(program):
+        return None
+    if "/" in program and shutil.which(os.path.join(directory, program)):
+        return None
+    return f"{program}: command not found"
+
+
+def check_mxnet(program):
+    """The version of MXNet that the command's Python has."""
+    if not re.match(r"python[\d.]*$", os.path.basename(program)):
+        return None, None  # a script: no telling what it runs
+    run = subprocess.run(
+        [program, "-c", IMPORT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60
+    )
+    found = re.search(r"mxnet==(\S+)", run.stdout.decode("utf-8", "replace"))
+    if found:
+        return found.group(1), None
+    lines = run.stderr.decode("utf-8", "replace").strip().splitlines()
+    return None, f"import mxnet: {lines[-1] if lines else run.returncode}"
+
+
+def check_reach(address):
+    """Can the scheduler's port be reached from here?"""
+    host, port = address.rsplit(":", 1)
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except OSError as error:
+        return f"{address}: {error.strerror or error} (a firewall?)"
+
+
+def main(directory, create, program, address):
+    answer = {"wrong": {}}
+    answer["free"], answer["wrong"]["folder"] = check_directory(directory, create == "create")
+    answer["wrong"]["command"] = check_program(program, directory)
+    answer["wrong"]["network"] = check_reach(address)
+    if not answer["wrong"]["command"]:
+        answer["mxnet"], answer["wrong"]["mxnet"] = check_mxnet(program)
+    print(json.dumps(answer))
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,124 @@
+"""The hosts of a job, from a file or from the command line.
+
+# a comment
+d1
+10.0.0.7:2222 slots=4 user=ubuntu
+[fd00::7]:22
+"""
+
+import pathlib
+import re
+from dataclasses import dataclass
+
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
+_HOST = re.compile(rf"(?:({_NAME})@)?(?:({_NAME})|\[([0-9A-Fa-f:.]+(?:%{_NAME})?)\])(?::(.*))?")
+
+
+class HostsError(ValueError):
+    """A mistake in a hosts file, with the place where it is."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """One host as the user has it; ssh decides where `port` or `user` is None."""
+
+    name: str
+    port: int = None
+    slots: int = 1
+    user: str = None
+
+    def __str__(self):
+        return self.name
+
+
+LOCAL = Host("localhost")
+
+
+def _whole(text, highest, what):
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= highest:
+        raise HostsError(f"{what} must be a whole number from 1 to {highest}")
+    return int(text)
+
+
+def parse_host(text):
+    """Read one host.
+
+    Parameters
+    ----------
+    text : str
+        `host[:port] [slots=N] [user=NAME]`, an IPv6 address in brackets. `user@host` is the same
+        as `user=`.
+
+    Raises
+    ------
+    HostsError
+        Without the place, which `read_hosts` adds.
+    """
+    address, *fields = text.split()
+    match = _HOST.fullmatch(address)
+    if not match:
+        if address.count(":") > 1:
+            raise HostsError("an IPv6 address stands in brackets, as in [fd00::7]:22")
+        raise HostsError(f"{address!r} is not a host name: letters, digits, '.', '-' and '_' only")
+    user, name, ipv6, port = match.groups()
+    values = {"user": user} if user else {}
+    if port is not None:
+        values["port"] = _whole(port, 65535, "the port")
+    for item in fields:
+        key, equals, value = item.partition("=")
+        if key not in ("slots", "user") or not equals:
+            raise HostsError(f"{item!r} is not known (slots=N and user=NAME are)")
+        if key in values:
+            raise HostsError(f"{key} is given twice")
+        if key == "user" and not re.fullmatch(_NAME, value):
+            raise HostsError(f"user={value!r}: letters, digits, '.', '-' and '_' only")
+        values[key] = _whole(value, 4096, "slots") if key == "slots" else value
+    return Host(name or ipv6, **values)
+
+
+def read_hosts(source):
+    """Read the hosts of a job.
+
+    Parameters
+    ----------
+    source : str
+        A hosts file, or hosts separated by commas (one host: `d1,`).
+
+    Returns
+    -------
+    list of Host
+        In the order given; the same line twice counts twice.
+
+    Raises
+    ------
+    HostsError
+        Naming the file and the line.
+    """
+    path = pathlib.Path(source)
+    try:
+        if "," in source and not path.exists():
+            lines = [(f"-H {source}", text) for text in source.split(",")]
+        else:
+            text = path.read_text(encoding="utf-8-sig")
+            lines = [(f"{source}:{i + 1}", line) for i, line in enumerate(text.split("\n"))]
+    except UnicodeDecodeError:
+        raise HostsError(f"{source}: not a text file") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise HostsError(f"{source}: {reason} (-H takes a file, or hosts as in -H d1,d2)") from None
+    hosts, places = [], {}
+    for place, line in lines:
+        line = line.partition("#")[0].strip()
+        if not line:
+            continue
+        try:
+            host = parse_host(line)
+            known, before = places.setdefault((host.name, host.port), (host, place))
+            if known != host:
+                raise HostsError(f"is on {before} already, with other fields")
+        except HostsError as error:
+            raise HostsError(f"{place}: {line!r}: {error}") from None
+        hosts.append(host)
+    if not hosts:
+        raise HostsError(f"{source}: no hosts in it")
+    return hosts

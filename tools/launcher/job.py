@@ -1,0 +1,166 @@
+"""What is to run where: the processes of a job, their places and their environment."""
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Callable, List
+
+from launcher.hosts import Host
+
+
+@dataclass
+class Process:
+    """One process of the job.
+
+    `rank` is the one MXNet gives it (`announced_address` sees to that).
+    """
+
+    role: str
+    rank: int
+    host: Host
+
+    @property
+    def name(self):
+        """Unique in the job: `scheduler`, `server-0`, `worker-1`."""
+        return self.role if self.role == "scheduler" else f"{self.role}-{self.rank}"
+
+    def __str__(self):
+        return self.name.replace("-", " ")
+
+
+@dataclass
+class Job:
+    """All there is to know before anything is started.
+
+    Attributes
+    ----------
+    hosts : list of Host
+        As given; the first one gets the scheduler.
+    directory, source : str
+        Where the command runs, on every host; what `--sync-dst-dir` copies there.
+    supervisor : callable
+        Gives for a host the command that starts its supervisor, and the environment for that.
+    env : dict
+        role: what the user wants passed.
+    """
+
+    command: List[str]
+    hosts: List[Host]
+    processes: List[Process]
+    directory: str
+    source: str
+    options: object
+    supervisor: Callable
+    env: dict
+    mark: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def count(self, role, host=None):
+        """How many processes of a role there are (on one host)."""
+        return sum(p.role == role and host in (None, p.host) for p in self.processes)
+
+    @property
+    def argv(self):
+        """One word is a line for the shell, several are a program and its arguments."""
+        return ["sh", "-c", self.command[0]] if len(self.command) == 1 else self.command
+
+
+class PlacementMistake(ValueError):
+    """The hosts cannot take the job."""
+
+
+def place(num_workers, num_servers, hosts, placement="round-robin"):
+    """Distribute processes over hosts.
+
+    Parameters
+    ----------
+    hosts : list of Host
+        The first one also gets the scheduler.
+    placement : {"round-robin", "fill"}
+        Round-robin is the published way: servers first, then workers, one host after the other.
+        `fill` gives every host as many workers as it has slots before it turns to the next, and
+        spreads the servers over the hosts that have workers.
+
+    Returns
+    -------
+    list of Process
+
+    Raises
+    ------
+    PlacementMistake
+        `fill` has fewer slots than workers.
+    """
+    workers = [hosts[(num_servers + i) % len(hosts)] for i in range(num_workers)]
+    used = hosts
+    if placement == "fill":
+        slots = [host for host in hosts for _ in range(host.slots)]
+        if num_workers > len(slots):
+            raise PlacementMistake(f"{num_workers} workers, but the hosts have {len(slots)} slots")
+        workers = slots[:num_workers]
+        used = list(dict.fromkeys(workers))
+    return (
+        [Process("scheduler", 0, hosts[0])]
+        + [Process("server", i, used[i % len(used)]) for i in range(num_servers)]
+        + [Process("worker", i, host) for i, host in enumerate(workers)]
+    )
+
+
+def announced_address(address, rank):
+    """The address in octal, with one leading zero more for each rank.
+
+    ps-lite numbers the nodes by the address they announce, compared as a string, highest first. So
+    `0177.0.0.1`, `00177.0.0.1`, `000177.0.0.1` become ranks 0, 1 and 2, wherever they are, and all
+    of them mean 127.0.0.1 to the system.
+    """
+    if address.startswith("<"):  # not known yet
+        return f"{address[:-1]}, octal, {rank + 1} leading zeros>"
+    octal = ".".join(f"0{int(part):o}" for part in address.split("."))
+    return "0" * rank + octal
+
+
+def announced_rank(address):
+    """The reverse of `announced_address`."""
+    return len(address) - len(address.lstrip("0")) - 1
+
+
+def environment(job, process, root, port, address, processors, attempt):
+    """What a process is told by environment variables: ps-lite's own, and a few of ours.
+
+    Parameters
+    ----------
+    root, port : str, int
+        Where the scheduler listens.
+    address : str
+        IPv4 address of the process's host, as the others reach it.
+    processors : int or None
+        How many that host has; None if it has not been asked.
+    attempt : int
+        Which try this is, from 1.
+    """
+    here = job.count("worker", process.host)
+    share = f"<processors of {process.host} / {here}>"
+    if processors is not None:
+        share = str(max(1, processors // max(1, here)))
+    env = {"OMP_NUM_THREADS": share}
+    env.update(job.env.get(process.role, {}))
+    env.update(
+        DMLC_ROLE=process.role,
+        DMLC_PS_ROOT_URI=root,
+        DMLC_PS_ROOT_PORT=str(port),
+        DMLC_NUM_WORKER=str(job.count("worker")),
+        DMLC_NUM_SERVER=str(job.count("server")),
+        DMLC_NODE_HOST=address,
+        DMLC_JOB_CLUSTER=job.options.launcher,
+        LAUNCH_ATTEMPT=str(attempt),
+        LAUNCH_LOCAL_WORKERS=str(here),
+    )
+    if process.role == "scheduler":
+        if env.get("PS_VERBOSE", "0") == "0":
+            env["PS_VERBOSE"] = "1"  # tells which node got which rank: see registration.py
+    else:
+        env["DMLC_NODE_HOST"] = announced_address(address, process.rank)
+        before = job.count("worker") if process.role == "server" else 0
+        env["DMLC_TASK_ID"] = str(before + process.rank)
+    if process.role == "worker":
+        env["LAUNCH_WORKER_ID"] = str(process.rank)
+    env.setdefault("PYTHONFAULTHANDLER", "1")  # so that a stack can be had of one that hangs
+    env.setdefault("PYTHONUNBUFFERED", "1")  # so that lines come when they are printed
+    return env

@@ -1,0 +1,21 @@
+"""Start the processes of a job on this machine."""
+
+import os
+import pathlib
+import shutil
+import sys
+
+from launcher.connection import REMOTE_PYTHON
+
+
+def supervisor(_host=None):
+    """The command that starts the supervisor, and its environment, which the processes inherit.
+
+    `python` means this Python where there is doubt: in a virtual environment, activated or not,
+    and where nothing else has that name.
+    """
+    env = dict(os.environ)
+    if sys.prefix != sys.base_prefix or not shutil.which("python"):
+        folder = str(pathlib.Path(sys.executable).parent)
+        env["PATH"] = os.pathsep.join([folder, env.get("PATH", os.defpath)])
+    return [sys.executable, "-c", REMOTE_PYTHON], env

@@ -1,0 +1,68 @@
+"""What reaches the screen: every line with the name of the process that wrote it."""
+
+import argparse
+import re
+import sys
+import time
+
+ROLES = ("scheduler", "server", "worker")
+REDRAW_S = 1  # a line that ends in \r (a progress bar) is shown at most this often
+
+
+def parse_show(text):
+    """Read `--show`: `worker:0,server:*`; a role alone means all of it.
+
+    Returns
+    -------
+    callable
+        Tells whether a process is to be shown.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+    """
+    wanted = set()
+    for item in text.split(","):
+        match = re.fullmatch(r"(\w+)(?::(\*|[0-9]+))?", item.strip())
+        if not match or match[1] not in ROLES:
+            raise argparse.ArgumentTypeError(
+                f"{item!r} is not like worker:0, server:* or scheduler"
+            )
+        wanted.add((match[1], match[2] if match[2] not in (None, "*") else None))
+    return lambda p: (p.role, None) in wanted or (p.role, str(p.rank)) in wanted
+
+
+class Console:
+    """Prints lines of processes and of the launcher itself.
+
+    Standard output stays standard output, standard error stays standard error.
+    """
+
+    def __init__(self, timestamps=False, show=None, mask=str, several_hosts=False):
+        self.timestamps, self.mask, self.several_hosts = timestamps, mask, several_hosts
+        self.shown = show or (lambda process: True)
+        self._drawn = {}  # when a progress bar of a process was last shown
+
+    def line(self, process, stream, text, end="\n"):
+        """Show a line of a process; `end` is what it ended with there."""
+        if not self.shown(process):
+            return
+        if end == "\r":
+            now = time.monotonic()
+            if not text or now - self._drawn.get(process.name, -REDRAW_S) < REDRAW_S:
+                return
+            self._drawn[process.name] = now
+        where = f" {process.host}" if self.several_hosts else ""
+        self._print(f"{process}{where}", text, sys.stderr if stream == "err" else sys.stdout)
+
+    def say(self, text):
+        """Show lines of the launcher's own."""
+        for line in text.splitlines():
+            self._print("launch", line, sys.stderr)
+
+    def _print(self, who, text, file):
+        clock = time.strftime("%H:%M:%S ") if self.timestamps else ""
+        line = f"{clock}[{who}] {self.mask(text)}\n"
+        encoding = file.encoding or "utf-8"
+        file.write(line.encode(encoding, "backslashreplace").decode(encoding))
+        file.flush()

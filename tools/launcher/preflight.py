@@ -1,0 +1,97 @@
+"""Is every host ready? Asked of all at once, before anything is started."""
+
+import json
+import os
+import pathlib
+import re
+import shlex
+
+SOURCE = pathlib.Path(__file__).with_name("hostcheck.py")
+COLUMNS = ("host", "ssh", "python", "mxnet", "command", "folder", "network")
+FIX = {
+    "mxnet": "install it into the Python the command finds there: python -m pip install mxnet",
+    "command": "give its full path, or put it on PATH for ssh without a login",
+    "folder": "make it, or choose another with --sync-dst-dir",
+    "network": "open the port between the hosts, or choose it with --port, --interface",
+    "space": "make room there",
+    "python": "run `launch.py --no-check …` to start without",
+}
+
+
+def first_program(command):
+    """The program a command starts with, or "" if only a shell could tell."""
+    if len(command) > 1:
+        return command[0]
+    try:
+        words = shlex.split(command[0])
+    except ValueError:
+        return ""
+    while words and re.match(r"[A-Za-z_]\w*=", words[0]):
+        words.pop(0)
+    plain = words and re.fullmatch(r"[\w./+-]+", words[0])
+    shell = ("cd", "exec", "export", "set", "if", "for", "while", "true", "false", "exit", "ulimit")
+    return words[0] if plain and words[0] not in (*shell, ".", "source", "trap") else ""
+
+
+def order(job, ready, address, copying):
+    """The order to a supervisor that makes its host answer."""
+    create = "create" if copying else "-"
+    program = first_program(job.command)
+    if copying and "/" in program:
+        program = ""  # may be among what is copied: the start will tell
+    return {
+        "name": "check",
+        "command": [ready["executable"], "-", job.directory, create, program, address],
+        "env": {},
+        "stdin": SOURCE.read_text(),
+    }
+
+
+def size_of_copy(folder):
+    """Bytes in a folder, not following links: at most this will be copied."""
+    total = 0
+    for parent, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name not in (".git", ".venv", "data")]
+        for name in files:
+            try:
+                total += os.lstat(os.path.join(parent, name)).st_size
+            except OSError:
+                pass
+    return total
+
+
+def judge(lines, status, needed):
+    """What a host answered: (its answer, a list of (column, what is wrong))."""
+    try:
+        answer = json.loads(lines[-1])
+    except (ValueError, IndexError):
+        last = lines[-1] if lines else f"status {status}"
+        return {}, [("python", f"the check itself failed: {last}")]
+    problems = [(column, why) for column, why in answer["wrong"].items() if why]
+    free = answer.get("free")
+    if needed and free is not None and free < needed:
+        problems.append(("space", f"{free >> 20} MiB free, the copy needs {needed >> 20} MiB"))
+    return answer, problems
+
+
+def row(connection, answer, problems):
+    """A host's line in the table."""
+    wrong = {column for column, _ in problems}
+    facts = {
+        "host": connection.host,
+        "ssh": "ok",
+        "python": connection.ready["python"],
+        "mxnet": answer.get("mxnet") or "not asked",
+        "folder": "no space" if "space" in wrong else f"{(answer.get('free') or 0) >> 30} GiB free",
+    }
+    return [facts.get(c, "ok") if c not in wrong else "FAILED" for c in COLUMNS]
+
+
+def table(rows):
+    """Rows of words under `COLUMNS`, aligned."""
+    rows = [COLUMNS, *rows]
+    widths = [max(len(str(row[i])) for row in rows) for i in range(len(COLUMNS))]
+    return "\n".join(
+        "  ".join(str(word).ljust(width) for word, width in zip(row, widths)).rstrip()
+        for row in rows
+    )

@@ -1,0 +1,198 @@
+"""Start processes on this host, follow what they do, and find everything they forked.
+
+Goes to every host together with `supervisor.py`: standard library only, Python 3.6 or later.
+
+Each process gets a session of its own and carries LAUNCH_MARK in its environment. What it forks
+inherits both, and is found by either: a daemon leaves the session but not the mark, a program that
+overwrites its environment (to set its title) stays in the session.
+"""
+
+import codecs
+import os
+import re
+import select
+import signal
+import subprocess
+import time
+
+HUNG_S = 10  # a process idle for this long after an uncaught traceback counts as failed
+MAX_LINE = 1 << 16  # characters; a longer line is cut
+SHELLS = ("sh", "bash", "dash", "ash", "ksh", "zsh", "busybox")
+
+
+def scan():
+    """Yield (pid, parent, session, name, CPU ticks) of every process; nothing without /proc."""
+    for pid in os.listdir("/proc") if os.path.isdir("/proc/self") else []:
+        try:
+            with open(f"/proc/{int(pid)}/stat", "rb") as file:
+                head, _, tail = file.read().rpartition(b")")
+        except (OSError, ValueError):
+            continue  # not a process, or gone
+        fields = tail.split()
+        if fields and fields[0] not in b"ZX":  # neither zombie nor dead
+            name = head.partition(b"(")[2].decode("utf-8", "replace")
+            ticks = int(fields[11]) + int(fields[12])
+            yield int(pid), int(fields[1]), int(fields[3]), name, ticks
+
+
+def family(mark, sessions):
+    """Every living process of these sessions or with this mark, by pid, except the caller."""
+    found = {}
+    for entry in scan():
+        pid, _, session = entry[:3]
+        try:
+            if session not in sessions:
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    if b"\0LAUNCH_MARK=" + mark not in b"\0" + file.read():
+                        continue
+            found[pid] = entry
+        except OSError:
+            continue  # gone, or somebody else's
+    found.pop(os.getpid(), None)
+    return found
+
+
+def send_signal(number, pids, kill=os.kill):
+    """Signal processes (or groups), some of which may be gone."""
+    for pid in pids:
+        try:
+            kill(pid, number)
+        except OSError:
+            pass
+
+
+def kill_all(mark, sessions):
+    """KILL a family. Once is not enough: one of them may be forking meanwhile."""
+    send_signal(signal.SIGKILL, sessions, os.killpg)
+    for _ in range(100):
+        left = family(mark, sessions)
+        if not left:
+            break
+        send_signal(signal.SIGKILL, left)
+        time.sleep(0.05)
+
+
+def guard(pipe, mark, supervisor, silence_s):
+    """Wait until the supervisor ends or falls silent, then kill all that it held.
+
+    The pipe brings records of eight bytes: `+` or `-` and the number of a session, or a heartbeat.
+    """
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    sessions = set()
+    while select.select([pipe], [], [], silence_s)[0]:
+        record = os.read(pipe, 8)
+        if not record:
+            break
+        if record[:1] in b"+-":
+            (sessions.add if record[:1] == b"+" else sessions.discard)(int(record[1:]))
+    if os.getppid() == supervisor:
+        send_signal(signal.SIGKILL, [supervisor])
+    kill_all(mark, sessions)
+
+
+class Stream:
+    """Standard output or error of a process, cut into lines."""
+
+    def __init__(self, child, name, pipe):
+        os.set_blocking(pipe.fileno(), False)
+        self.child, self.name, self.pipe = child, name, pipe
+        self.decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        self.text = ""
+
+    def read(self):
+        """Return the finished lines as (text, how it ended), and whether there can be more."""
+        try:
+            data = os.read(self.pipe.fileno(), 1 << 16)
+        except BlockingIOError:
+            return [], True
+        self.text += self.decoder.decode(data, final=not data)
+        parts = re.split("(\r\n|\n|\r(?!$))", self.text)  # a last \r may be half of a \r\n
+        self.text = parts.pop()
+        lines = list(zip(parts[::2], parts[1::2]))
+        if self.text and (not data or len(self.text) > MAX_LINE):
+            lines.append((self.text, "\n"))
+            self.text = ""
+        return lines, bool(data)
+
+
+class Child:
+    """One process of the job.
+
+    Attributes
+    ----------
+    status : int or None
+        Of the process that was started, once it has ended: -n for signal n.
+    deadline : float or None
+        When to KILL what is left of it; once it has ended, when to stop waiting for its output.
+    """
+
+    def __init__(self, name, mark, command, env, cwd=None, stdin=""):
+        self.name = name
+        mark = f"{mark}.{name}"
+        self.mark = mark.encode() + b"\0"
+        inherited = {key: value for key, value in os.environ.items() if key != "PORT"}
+        self.popen = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=dict(inherited, LAUNCH_MARK=mark, **env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self.pid = self.popen.pid
+        try:
+            self.popen.stdin.write(stdin.encode())
+            self.popen.stdin.close()
+        except BrokenPipeError:
+            pass
+        self.streams = [
+            Stream(self, "out", self.popen.stdout),
+            Stream(self, "err", self.popen.stderr),
+        ]
+        self.status = self.deadline = None
+        self.traceback_at = None  # when it began to print an uncaught traceback
+        self.previous = ""
+        self.idle_since = self.looked = time.monotonic()
+        self.ticks = 0
+
+    def family(self):
+        """What it started and what that forked, as far as it still lives."""
+        return family(self.mark, (self.pid,))
+
+    def programs(self):
+        """The program itself, below the shells that only wait for it.
+
+        A shell ends on TERM at once while the program below may still be saving; the program's own
+        children (data loaders, say) are its business.
+        """
+        living = self.family()
+        layer = [self.pid]
+        while all(living[pid][3] in SHELLS for pid in layer if pid in living):
+            below = [pid for pid, entry in living.items() if entry[1] in layer]
+            if not below:
+                break
+            layer = below
+        return layer
+
+    def note_line(self, stream, text, now):
+        """Remember when an uncaught traceback began; one that was caught is followed by more."""
+        self.idle_since = now
+        if stream == "err" and text.startswith("Traceback (most recent call last):"):
+            # after "Exception in thread …" or "Exception ignored in …" the program goes on
+            self.traceback_at = None if self.previous.startswith("Exception ") else now
+        elif self.traceback_at and now - self.traceback_at > 2:  # its message may have many lines
+            self.traceback_at = None
+        self.previous = text
+
+    def hung(self, now):
+        """True if it has neither written nor computed since an uncaught traceback."""
+        if self.traceback_at is None or now - self.looked < 1:
+            return False
+        self.looked = now
+        ticks = sum(entry[4] for entry in self.family().values())
+        if abs(ticks - self.ticks) > 3:  # waiting threads tick now and then
+            self.idle_since = now
+        self.ticks = ticks
+        return now - self.idle_since > HUNG_S

@@ -1,0 +1,93 @@
+"""What is kept of a job: a file for every process, and `job.json`."""
+
+import json
+import os
+import pathlib
+import platform
+import sys
+import time
+
+from launcher.environment import mask_words, visible
+from launcher.report import shell_status
+
+
+class Record:
+    """The folder of `--log-dir`; without one nothing is kept.
+
+    A log that cannot be written (a full disk, say) is given up with a warning: the job goes on.
+    """
+
+    def __init__(self, folder, job, say, mask):
+        self.folder = folder and pathlib.Path(folder)
+        self.job, self.say, self.mask = job, say, mask
+        self.files = {}
+        self.data = {
+            "command": mask_words(job.command),
+            "directory": job.directory,
+            "launcher": job.options.launcher,
+            "env": {role: visible(env) for role, env in job.env.items()},
+            "started": time.time(),
+            "versions": {"python": platform.python_version(), "launcher": sys.argv[0]},
+            "hosts": {},
+            "attempts": [],
+        }
+
+    def path(self, process):
+        """The log of a process, or None."""
+        return self.folder and self.folder / f"{process.name}.log"
+
+    def open(self, process):
+        """Begin the log of a process, or go on with it."""
+        if self.folder and process.name not in self.files:
+            try:
+                self.files[process.name] = open(
+                    self.path(process), "a", encoding="utf-8", errors="backslashreplace", newline=""
+                )
+            except OSError as error:
+                self.say(f"{self.path(process)}: {error.strerror}")
+
+    def line(self, process, text, end):
+        """Keep a line."""
+        if self.files.get(process.name) is None:
+            return
+        try:
+            self.files[process.name].write(self.mask(text) + end)
+            self.files[process.name].flush()
+        except OSError as error:
+            self.files[process.name] = None
+            self.say(f"{self.path(process)}: {error.strerror}: this log ends here")
+
+    def host(self, host, **facts):
+        """Keep what is known of a host."""
+        self.data["hosts"].setdefault(host.name, {}).update(facts)
+
+    def attempt(self, attempt, outcome=None):
+        """Keep the exit table of an attempt as far as it is known, and write job.json."""
+        table = [
+            {
+                "name": member.process.name,
+                "host": member.process.host.name,
+                "pid": member.pid,
+                "started": member.started,
+                "ended": member.ended,
+                "status": member.status if member.status is None else shell_status(member.status),
+                "stopped_by_launcher": member.told,
+            }
+            for member in attempt.members.values()
+        ]
+        entry = {"number": attempt.number, "processes": table, "outcome": outcome}
+        self.data["attempts"] = self.data["attempts"][: attempt.number - 1] + [entry]
+        self.write()
+
+    def write(self, **facts):
+        """Write job.json, whole or not at all."""
+        self.data.update(facts)
+        if self.folder is None:
+            return
+        text = self.mask(json.dumps(self.data, indent=2, ensure_ascii=False))
+        unfinished = self.folder / ".job.json"
+        try:
+            unfinished.write_text(text + "\n", encoding="utf-8")
+            os.replace(unfinished, self.folder / "job.json")
+        except OSError as error:
+            self.say(f"{self.folder}/job.json: {error.strerror}")

@@ -1,0 +1,45 @@
+"""Which node got which rank: read from what the scheduler says of itself.
+
+With PS_VERBOSE=1 ps-lite's scheduler logs every node it registers. The announced address tells which
+process that is (`job.announced_address`), so the ranks are not assumed but seen.
+"""
+
+import re
+
+from launcher.job import announced_rank
+
+_VERBOSE = re.compile(r"\[\d\d:\d\d:\d\d\] \S*ps-lite\S*van\S*:\d+: ")
+_ASSIGNED = re.compile(r"assign rank=(\d+) to node role=(\w+), ip=([\d.]+), port=(\d+)")
+_COMPLETE = re.compile(r"the scheduler is connected to \d+ workers and \d+ servers")
+
+
+class Registration:
+    """Follows the scheduler's log.
+
+    Attributes
+    ----------
+    nodes : dict
+        name of a process: (the rank it was given, its address in octal, its port)
+    complete : bool
+        All nodes have registered: the job is running.
+    """
+
+    def __init__(self):
+        self.nodes, self.complete = {}, False
+
+    def take(self, line):
+        """Take in a line of the scheduler; True if it is one of ps-lite's own messages."""
+        if not _VERBOSE.match(line):
+            return False
+        assigned = _ASSIGNED.search(line)
+        if assigned:
+            node, role, address, port = assigned.groups()
+            # ps-lite gives servers the even numbers from 8, workers the odd ones from 9
+            rank = (int(node) - 8) // 2
+            self.nodes[f"{role}-{announced_rank(address)}"] = rank, address, int(port)
+        self.complete = self.complete or bool(_COMPLETE.search(line))
+        return True
+
+    def wrong(self):
+        """The processes whose rank is not their number."""
+        return [name for name, (rank, _, _) in self.nodes.items() if name != f"{name[:6]}-{rank}"]

@@ -1,0 +1,82 @@
+"""The last thing on the screen: what ended the job, and what to do about it."""
+
+import re
+import signal
+import time
+
+# what to look for in the last lines, or None; the exit status, or None; the hint
+HINTS = (
+    (r"Host key verification failed|REMOTE HOST IDENTIFICATION", None,
+     "the host's key is not the one you know: if it was reinstalled, ssh-keygen -R HOST"),
+    (r"Permission denied \(", None,
+     "ssh has no key that this host takes: try `ssh HOST`, then ssh-copy-id or --ssh-option=-i…"),
+    (r"Connection refused", 255, "no ssh server listens there: is it started, is the port right?"),
+    (r"Could not resolve hostname", None, "no such name: the hosts file, or ~/.ssh/config?"),
+    (r"timed out|No route to host|Network is unreachable", 255, "is the host up, and in reach?"),
+    (r"python3: (command )?not found|exec: python3", None,
+     "the host needs python3, 3.6 or later, on PATH for ssh without a login"),
+    (r"No space left on device", None, "the disk is full"),
+    (r"Address already in use|bind failed", None,
+     "another program has the port: leave out --port and a free one is taken"),
+    (r"ModuleNotFoundError|ImportError", None,
+     "is this the Python you installed into? `launch.py --check …` shows what each host has"),
+    (r"MemoryError|Cannot allocate memory|bad_alloc|out of memory", None,
+     "memory ran out: a smaller --batch-size, or fewer workers on a host"),
+    (None, 137, "SIGKILL often means memory ran out: `dmesg | grep -i kill` on that host tells"),
+    (None, 127, "command not found: give its full path, or put it on PATH"),
+    (None, 126, "not executable: chmod +x, or put its interpreter in front"),
+    (None, 139, "a crash in native code: its stack is above, if Python could print it"),
+)  # fmt: skip
+
+
+def describe(status):
+    """An exit status in words, a signal by its name."""
+    if status >= 0:
+        return f"ended with status {status}"
+    try:
+        return f"was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was killed by signal {-status}"
+
+
+def shell_status(status):
+    """As a shell has it: 128 + n for signal n."""
+    return 128 - status if status < 0 else status
+
+
+def hint(text, status):
+    """What to try, or None."""
+    for pattern, of_status, advice in HINTS:
+        if of_status in (None, status) and (pattern is None or re.search(pattern, text)):
+            return advice
+    return None
+
+
+def explain(failure, log=None):
+    """The lines that end a job.
+
+    Parameters
+    ----------
+    failure : Failure
+        With `member` set if it was a process that failed.
+    log : path or None
+        Where its output is kept.
+    """
+    lines = [str(failure)]
+    member, said = failure.member, str(failure)
+    if member:
+        lines = [failure.subject()]
+        if member.ended:
+            clock = time.strftime("%H:%M:%S", time.localtime(member.ended))
+            ran = member.ended - (member.started or member.ended)
+            lines[0] += f", at {clock} after {ran:.1f} s"
+        if member.errors:
+            lines.append("its last lines on standard error:")
+            lines += [f"  {line}" for line in member.errors]
+            said += "\n".join(member.errors)
+        if log:
+            lines.append(f"its log: {log}")
+    advice = hint(said, failure.status)
+    if advice:
+        lines.append(f"hint: {advice}")
+    return "\n".join(lines)

@@ -1,0 +1,89 @@
+"""Start the supervisors of other hosts with OpenSSH's own client, and copy with rsync.
+
+Nothing secret is on these command lines: environments travel over standard input.
+"""
+
+import functools
+import re
+import shlex
+import subprocess
+
+from launcher.connection import REMOTE_PYTHON
+
+CONNECT_S = 10
+NOT_COPIED = (  # by default
+    ".git/",
+    ".venv/",
+    "__pycache__/",
+    ".ipynb_checkpoints/",
+    ".pytest_cache/",
+    ".ruff_cache/",
+    ".cluster/",
+    "/data/",
+    "/checkpoints/",
+    "*.params",
+    "*.states",
+    "*.rec",
+)
+
+
+def ssh_argv(host, options):
+    """The ssh command for a host, up to where the host's name stands."""
+    words = []
+    for option in options.ssh_option:
+        split = re.fullmatch(r"(-\w)\s+(.*)", option)  # '-F file' as well as -Ffile
+        words += split.groups() if split else [option]
+    if host.port:
+        words += ["-p", str(host.port)]
+    if host.user:
+        words += ["-l", host.user]
+    words += [
+        "-T",
+        "-oBatchMode=yes",  # never ask: nobody could answer on ten hosts at once
+        f"-oConnectTimeout={CONNECT_S}",
+        "-oServerAliveInterval=3",
+        "-oServerAliveCountMax=3",
+    ]
+    if not _strict(tuple(words), host.name):
+        words.append("-oStrictHostKeyChecking=accept-new")
+    return ["ssh", *words]
+
+
+@functools.lru_cache(maxsize=None)
+def _strict(words, name):
+    """Does the user's own configuration refuse unknown hosts? Then that stands."""
+    try:
+        done = subprocess.run(
+            ["ssh", *words, "-G", "--", name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+    except FileNotFoundError:
+        return False
+    return re.search(rb"^stricthostkeychecking (true|yes)$", done.stdout, re.MULTILINE) is not None
+
+
+def supervisor(host, options):
+    """The command that starts the supervisor of a host, and its environment (as it is here)."""
+    remote = f"exec python3 -c '{REMOTE_PYTHON}'"
+    return [*ssh_argv(host, options), "--", host.name, remote], None
+
+
+def copy_argv(host, source, options):
+    """The command that copies a folder's contents to a host's `--sync-dst-dir`."""
+    target = options.sync_dst_dir
+    name = f"[{host.name}]" if ":" in host.name else host.name
+    excluded = list(options.sync_exclude)
+    if "none" in excluded:
+        excluded = [pattern for pattern in excluded if pattern != "none"]
+    else:
+        excluded += NOT_COPIED
+    return [
+        "rsync",
+        "-rlptz",
+        "-s",  # spaces and the like in names are not for the far shell
+        *(f"--exclude={pattern}" for pattern in excluded),
+        f"--rsh={' '.join(shlex.quote(word) for word in ssh_argv(host, options))}",
+        f"--rsync-path=mkdir -p -- {shlex.quote(target)} && rsync",
+        "--",
+        f"{source}/",
+        f"{name}:{target}/",
+    ]

@@ -1,0 +1,290 @@
+"""Hold the processes of one job on one host, and leave none behind.
+
+The launcher runs this file on every host: as a plain process here, through ssh elsewhere, where it
+arrives over standard input together with `processes.py`. Orders come in on standard input and
+reports go out on standard output, one JSON object a line.
+
+Everything is ended when the connection closes, and when the launcher's heartbeat is silent for too
+long (a cut network closes nothing). A second process, the guard, does the same should this one be
+killed or stopped.
+"""
+
+import fcntl
+import json
+import os
+import platform
+import random
+import resource
+import select
+import signal
+import socket
+import struct
+import sys
+import time
+
+from processes import Child, guard, kill_all, send_signal
+
+SILENCE_S = 10  # without a heartbeat from the launcher for this long everything is ended
+GRACE_S = 3  # between TERM and KILL
+MAX_BACKLOG = 1 << 20  # bytes the launcher has not read yet; above it the processes have to wait
+
+
+class Supervisor:
+    """The loop: orders in, reports out, processes in between."""
+
+    def __init__(self):
+        self.children = {}  # by name
+        self.streams = {}  # by file descriptor
+        self.unread = b""  # the beginning of an order
+        self.outgoing = bytearray()
+        self.connected, self.leaving = True, False
+        self.mark = self.guard_pid = self.guard_pipe = None
+        self.listener = self.claim = None
+        self.heard = self.beaten = time.monotonic()
+        self.wakeup, signalled = os.pipe()
+        for fd in (0, 1, self.wakeup, signalled):
+            os.set_blocking(fd, False)
+        signal.set_wakeup_fd(signalled)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda number, _: self.leave(f"it was sent signal {number}"))
+
+    def run(self):
+        """Work until told to leave and nothing is left."""
+        self.report(
+            "ready",
+            hostname=socket.gethostname(),
+            python=platform.python_version(),
+            executable=sys.executable,
+            processors=processors(),
+            ssh=os.environ.get("SSH_CONNECTION"),
+        )
+        while self.children or not self.leaving:
+            reading = [self.wakeup] + [0] * self.connected
+            if len(self.outgoing) < MAX_BACKLOG:
+                reading += self.streams
+            readable, _, _ = select.select(reading, [1] if self.outgoing else [], [], 0.2)
+            if self.wakeup in readable:
+                os.read(self.wakeup, 512)
+            if 0 in readable:
+                self.read_orders()
+            for stream in [self.streams[fd] for fd in readable if fd in self.streams]:
+                self.pump(stream)
+            self.look_after(time.monotonic())
+            self.write()
+        self.report("done")
+        os.set_blocking(1, True)
+        self.write()
+
+    def report(self, kind, **fields):
+        self.outgoing += json.dumps(dict(fields, report=kind)).encode() + b"\n"
+
+    def write(self):
+        """Send as much as the launcher will take now."""
+        try:
+            del self.outgoing[: os.write(1, self.outgoing) if self.outgoing else 0]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.outgoing.clear()
+            self.leave("nobody listens")
+
+    def read_orders(self):
+        try:
+            data = os.read(0, 1 << 16)
+        except OSError:
+            data = b""
+        if not data:
+            self.connected = False
+            self.leave("the connection closed")
+        self.heard = time.monotonic()
+        lines = (self.unread + data).split(b"\n")
+        self.unread = lines.pop()
+        for line in lines:
+            order = json.loads(line.decode())
+            getattr(self, "order_" + order.pop("order"))(**order)
+
+    def pump(self, stream):
+        """Pass on what a process wrote."""
+        lines, more = stream.read()
+        for text, end in lines:
+            stream.child.note_line(stream.name, text, time.monotonic())
+            self.report("line", name=stream.child.name, stream=stream.name, text=text, end=end)
+        if not more:
+            del self.streams[stream.pipe.fileno()]
+            stream.pipe.close()
+            stream.child.streams.remove(stream)
+
+    def look_after(self, now):
+        """Reap, kill what is due, notice silence."""
+        for child in list(self.children.values()):
+            if child.status is None and child.popen.poll() is not None:
+                child.status = child.popen.returncode
+                kill_all(child.mark, (child.pid,))  # what it left behind
+                child.deadline = now + 1
+            elif child.status is None and child.deadline and now > child.deadline:
+                kill_all(child.mark, (child.pid,))
+            elif child.status is None and child.deadline is None and child.hung(now):
+                child.traceback_at = None
+                self.report("hung", name=child.name)
+            if child.status is not None and (not child.streams or now > child.deadline):
+                for stream in child.streams:
+                    del self.streams[stream.pipe.fileno()]
+                    stream.pipe.close()
+                del self.children[child.name]
+                self.tell_guard(f"-{child.pid:7}")
+                self.report("exit", name=child.name, status=child.status)
+        if self.guard_pid and os.waitpid(self.guard_pid, os.WNOHANG)[0]:
+            self.guard_pid = None
+            self.leave("its guard was killed")
+        if now - self.heard > SILENCE_S:
+            self.leave(f"nothing was heard from the launcher for {SILENCE_S} s")
+        if now - self.beaten > 1:
+            self.beaten = now
+            self.tell_guard("beat    ")
+            self.report("beat")
+
+    def tell_guard(self, record):
+        if self.guard_pid:
+            try:
+                os.write(self.guard_pipe, record.encode())
+            except OSError:
+                pass  # it was killed: look_after will see
+
+    def leave(self, why):
+        """End everything, then this process."""
+        if not self.leaving:
+            self.leaving = True
+            self.report("leaving", why=why)
+            self.order_stop(GRACE_S)
+
+    # What the launcher can ask for
+
+    def order_beat(self):
+        """Nothing: that it was heard is enough."""
+
+    def order_leave(self):
+        self.leave("it was told to")
+
+    def order_hold(self, mark):
+        """The mark of the job: from here on a guard stands by."""
+        self.mark = mark
+        supervisor = os.getpid()
+        pipe, self.guard_pipe = os.pipe()
+        self.guard_pid = os.fork()
+        if self.guard_pid:
+            os.close(pipe)
+            return
+        try:
+            os.setsid()
+            os.close(self.guard_pipe)
+            signal.set_wakeup_fd(-1)
+            for fd in (0, 1, 2):
+                os.dup2(os.open(os.devnull, os.O_RDWR), fd)
+            guard(pipe, mark.encode() + b".", supervisor, SILENCE_S + GRACE_S + 2)
+        finally:
+            os._exit(0)
+
+    def order_start(self, name, command, env, cwd=None, stdin=""):
+        if self.leaving:
+            return
+        try:
+            child = Child(name, self.mark, command, env, cwd, stdin)
+        except OSError as error:
+            self.report("exit", name=name, status=127, why=str(error))
+            return
+        self.children[name] = child
+        self.streams.update((stream.pipe.fileno(), stream) for stream in child.streams)
+        self.tell_guard(f"+{child.pid:7}")
+        self.report("started", name=name, pid=child.pid)
+
+    def order_stop(self, grace, names=None):
+        """TERM to these processes (all, without names), and KILL when the grace is over."""
+        for child in list(self.children.values()):
+            if names is None or child.name in names:
+                if child.deadline is None:
+                    send_signal(signal.SIGTERM, child.programs())
+                deadline = time.monotonic() + grace
+                child.deadline = min(child.deadline or deadline, deadline)
+
+    def order_signal(self, number, names):
+        for child in [child for name, child in self.children.items() if name in names]:
+            for pid in child.programs():
+                if number == signal.SIGABRT and hasattr(resource, "prlimit"):
+                    try:  # wanted is the stack on standard error, not a core file
+                        resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+                    except OSError:
+                        pass
+                send_signal(number, [pid])
+
+    def order_address(self, toward=None, interface=None):
+        """Which address of this host faces another one, or belongs to an interface?"""
+        try:
+            self.report("address", address=own_address(toward, interface))
+        except OSError as error:
+            self.report("address", address=None, why=str(error))
+
+    def order_port(self, address, port=None):
+        """Listen at a free port, or a given one, so that others can try to reach it."""
+        try:
+            self.listener = self.listen(address, port)
+            self.report("port", port=self.listener.getsockname()[1])
+        except OSError as error:
+            self.report("port", port=None, why=f"port {port or 'any'}: {error.strerror}")
+
+    def order_release(self):
+        """Leave the port to the scheduler."""
+        self.listener.close()
+
+    def listen(self, address, wanted):
+        """Listen at a port that no other launcher on this host will take while this one lives."""
+        claim, claims = None, sys.platform.startswith("linux")
+        for _ in range(100):
+            # below the range from which the kernel serves outgoing connections
+            port = wanted or random.randrange(15000, 32000)
+            listener = socket.socket()
+            try:
+                if claims:
+                    claim = socket.socket(socket.AF_UNIX)  # an abstract name: it goes when we go
+                    claim.bind(f"\0mxnet-launch-port-{port}")
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                listener.bind((address, port))
+                listener.listen(128)
+            except OSError as error:
+                listener.close()
+                problem = error
+                if wanted:
+                    break
+            else:
+                self.claim = claim
+                return listener
+        raise problem
+
+
+def processors():
+    """How many processors this process may use, by affinity and by control group."""
+    try:
+        count = len(os.sched_getaffinity(0))
+    except AttributeError:
+        count = os.cpu_count() or 1
+    try:
+        with open("/sys/fs/cgroup/cpu.max") as file:
+            quota, period = file.read().split()
+        count = min(count, max(1, int(quota) // int(period)))
+    except (OSError, ValueError):
+        pass  # no control group, or "max"
+    return count
+
+
+def own_address(toward, interface):
+    """The IPv4 address of an interface, or the one the kernel would send from."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        if interface:
+            name = struct.pack("256s", interface.encode()[:15])
+            return socket.inet_ntoa(fcntl.ioctl(probe.fileno(), 0x8915, name)[20:24])
+        probe.connect((toward, 9))  # a datagram socket: nothing is sent
+        return probe.getsockname()[0]
+
+
+if __name__ == "__main__":
+    Supervisor().run()

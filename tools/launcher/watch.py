@@ -1,0 +1,214 @@
+"""What is noticed while a job runs, and what that means for it."""
+
+import collections
+import queue
+import signal
+import time
+from dataclasses import dataclass, field
+
+from launcher.connection import Connection
+from launcher.job import Process
+from launcher.registration import Registration
+from launcher.report import describe, shell_status
+
+SILENCE_S = 10  # a host not heard of for this long is lost
+SAVED = 75  # a program's exit status for "stopped on request, after saving: start me again"
+TIMED_OUT = 124
+
+
+class Failure(Exception):
+    """Why a job ends.
+
+    Attributes
+    ----------
+    status : int
+        What the launcher exits with.
+    member : Member or None
+        The process that failed.
+    kind : str
+        "failed", "asked" (by a signal), "again" (the start did not work out: try once more),
+        "away" (a host cannot be reached), "hanging" (stacks are wanted).
+    """
+
+    def __init__(self, message, status=2, member=None, kind="failed"):
+        super().__init__(message)
+        self.status, self.member, self.kind = status, member, kind
+
+    def subject(self):
+        """The failure in one line."""
+        if self.member:
+            return f"{self.member.process} on {self.member.process.host}: {self}"
+        return str(self).partition("\n")[0]
+
+
+@dataclass
+class Member:
+    """A process of the job and what became of it."""
+
+    process: Process
+    connection: Connection
+    pid: int = None
+    started: float = None  # time.time()
+    ended: float = None
+    status: int = None  # -n for signal n
+    told: bool = False  # it was the launcher that asked it to end
+    errors: collections.deque = field(default_factory=lambda: collections.deque(maxlen=20))
+
+
+class Watch:
+    """Handles the events of one attempt, one at a time.
+
+    `failure` is the first thing that went wrong; what that brings about is not a cause.
+    """
+
+    def __init__(self, job, console, record, requests):
+        self.job, self.console, self.record, self.requests = job, console, record, requests
+        self.events = queue.Queue(maxsize=10000)
+        self.connections = {}  # by host
+        self.members = {}  # by name of the process
+        self.registration = Registration()
+        self.failure = None
+        self.leaving = False
+        self.bound = None  # time.monotonic() when the scheduler began to listen
+        self.last_output = time.monotonic()
+
+    def step(self, timeout=0.1):
+        """Handle one event, or what has to be noticed without one; return (connection, report)."""
+        try:
+            connection, report = self.events.get(timeout=timeout)
+        except queue.Empty:
+            connection, report = None, {}
+        else:
+            fields = {name: value for name, value in report.items() if name != "report"}
+            getattr(self, "on_" + report["report"])(connection, **fields)
+        for silent in self.connections.values():
+            if silent.silent_s() > SILENCE_S and not silent.closed:
+                silent.kill()
+                self.fail(f"{silent.host}: not heard of for {SILENCE_S} s", 255, kind="away")
+        while self.requests:
+            self.on_request(self.requests.popleft())
+        return connection, report
+
+    def fail(self, message, status, member=None, kind="failed"):
+        """Only the first failure is the cause."""
+        if not self.failure and not self.leaving:
+            self.failure = Failure(message, status, member, kind)
+
+    def living(self, role=None):
+        """Processes that have not ended."""
+        return [
+            m for m in self.members.values() if m.ended is None and role in (None, m.process.role)
+        ]
+
+    def check_times(self, began):
+        """Start, stall and overall time limits."""
+        now, options = time.monotonic(), self.job.options
+        if options.timeout and now - began > options.timeout:
+            self.fail(f"--timeout: not done after {options.timeout:g} s", TIMED_OUT, kind="hanging")
+        if options.stall_timeout and now - self.last_output > options.stall_timeout:
+            message = f"--stall-timeout: no output from any process for {options.stall_timeout:g} s"
+            self.fail(message, TIMED_OUT, kind="hanging")
+        registered = self.registration
+        if self.bound is None or registered.complete or not options.start_timeout:
+            return
+        if now - self.bound > options.start_timeout:
+            names = [str(p) for p in self.job.processes[1:] if p.name not in registered.nodes]
+            message = f"--start-timeout: after {options.start_timeout:g} s still waiting for "
+            self.fail(message + ", ".join(names), TIMED_OUT, kind="hanging")
+
+    # Events
+
+    def on_request(self, number):
+        """A signal to the launcher."""
+        if number == signal.SIGUSR1:
+            names = [p.name for p in self.job.processes if p.role == "worker"]
+            for connection in self.connections.values():
+                connection.order("signal", number=int(number), names=names)
+        elif self.failure is None or self.failure.kind != "asked":
+            name = signal.Signals(number).name
+            self.failure = Failure(f"stopped by {name}", 128 + number, kind="asked")
+        elif number == signal.SIGINT:
+            self.order_stop(0)
+
+    def order_stop(self, grace, names=None):
+        """TERM, then KILL after the grace, to the named processes or to all."""
+        for member in self.living():
+            member.told = member.told or names is None or member.process.name in names
+        for connection in self.connections.values():
+            connection.order("stop", grace=grace, names=names)
+
+    def on_ready(self, connection, **facts):
+        connection.ready = facts
+        self.record.host(connection.host, **{k: facts[k] for k in ("hostname", "python")})
+
+    def on_beat(self, connection, **_):
+        pass
+
+    on_port = on_address = on_done = on_beat
+
+    def on_started(self, connection, name, pid):
+        if name in self.members:
+            self.members[name].pid, self.members[name].started = pid, time.time()
+
+    def on_line(self, connection, name, stream, text, end):
+        member = self.members.get(name)
+        if member is None:  # a check, whose output is for us
+            connection.answers.append(text)
+            return
+        if name == "scheduler" and stream == "err" and self.on_registration(text):
+            return
+        self.last_output = time.monotonic()
+        if stream == "err" and text:
+            member.errors.append(text)
+        self.record.line(member.process, text, end)
+        self.console.line(member.process, stream, text, end)
+
+    def on_registration(self, text):
+        """Take in what the scheduler says of the nodes; False if the line is for the user."""
+        nodes = self.registration
+        before = nodes.complete
+        ours = nodes.take(text)
+        if ours and self.bound is None:
+            self.bound = time.monotonic()
+        if nodes.complete and not before:
+            for name in nodes.wrong():
+                self.fail(f"{name} was given rank {nodes.nodes[name][0]}", 1, kind="again")
+            self.on_all_registered()
+        return ours and not self.job.options.verbose_ps
+
+    def on_all_registered(self):
+        """For Attempt to say so."""
+
+    def on_said(self, connection, text):
+        if connection.ready and not self.leaving:  # before, it may be a greeting, or the cause
+            self.console.say(f"{connection.host}: {text}")
+
+    def on_hung(self, connection, name):
+        if name in self.members:
+            message = "printed a traceback, and has neither written nor computed since (10 s)"
+            self.fail(message, 1, self.members[name])
+
+    def on_leaving(self, connection, why):
+        if why != "it was told to":
+            self.fail(f"{connection.host}: the supervisor there ends: {why}", 1)
+
+    def on_closed(self, connection, status):
+        self.fail(connection.epitaph(), shell_status(status) or 1, kind="away")
+
+    def on_exit(self, connection, name, status, why=""):
+        member = self.members.get(name)
+        if member is None:
+            connection.answers.append(None)
+            return
+        member.ended, member.status = time.time(), status
+        if why:
+            member.errors.append(why)
+        if status == 0 or member.told:
+            return
+        if not self.living("worker") and member.process.role != "worker":
+            self.console.say(f"{member.process} {describe(status)} after all workers had ended")
+            return
+        kind, message = "failed", describe(status)
+        if name == "scheduler" and "bind failed" in " ".join(member.errors) and self.bound is None:
+            kind = "again"
+        self.fail(message, shell_status(status), member, kind)
