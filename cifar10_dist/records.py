@@ -87,7 +87,10 @@ def decode(path, image_shape, num_classes):
     done = 0
     try:
         batches = mx.io.ImageRecordUInt8Iter(
-            path_imgrec=path, data_shape=image_shape, batch_size=min(500, len(places)), verbose=False
+            path_imgrec=path,
+            data_shape=image_shape,
+            batch_size=min(500, len(places)),
+            verbose=False,
         )
         for batch in batches:
             part = batch.data[0].asnumpy()[: len(places) - done]
@@ -105,7 +108,9 @@ class StreamLoader:
     over is not seen in that epoch. Parameters as for :class:`loader.TrainLoader`.
     """
 
-    def __init__(self, path, image_shape, batch_size, workers, seed, augmentation, num_examples=None):
+    def __init__(
+        self, path, image_shape, batch_size, workers, seed, augmentation, num_examples=None
+    ):
         self.num_examples = num_examples or count(path)
         self.global_batch_size = batch_size * workers.count
         self._options = _iter_options(path, image_shape, batch_size, workers, augmentation)
@@ -137,7 +142,7 @@ class StreamLoader:
         self._batches.reset()
 
 
-class StreamTestLoader:
+class StreamEvalLoader:
     """This worker's part of a test file, each image once."""
 
     def __init__(self, path, image_shape, batch_size, workers, augmentation):
