@@ -177,6 +177,7 @@ def main():
     check_platform()
     import fcntl  # not on Windows, which check_platform refuses in plain words
 
+    args.venv.parent.mkdir(parents=True, exist_ok=True)
     with open(f"{args.venv}.lock", "w") as lock:  # `make train` and `make test` may both come here
         fcntl.flock(lock, fcntl.LOCK_EX)
         return build_if_needed(args)

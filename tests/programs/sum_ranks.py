@@ -1,6 +1,6 @@
 """Add up rank + 1 of all workers over a dist kvstore, then end as the arguments say.
 
-    sum_ranks.py [--status N] [--raise] [--sleep S] [--only RANK]
+sum_ranks.py [--status N] [--raise] [--sleep S] [--only RANK]
 """
 
 import argparse
