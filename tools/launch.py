@@ -113,6 +113,8 @@ def parse_args(argv=None):
     args = parser.parse_args(argv)
     if args.command[:1] == ["--"]:
         del args.command[0]
+    if args.check and not args.command:
+        args.command = ["python"]
     if not any(args.command):
         parser.error("no command to run: it stands after the options")
     if args.launcher is None:

@@ -64,6 +64,11 @@ class Connection:
         since = self.waiting_since
         return 0 if since is None or self.ready is None else time.monotonic() - since
 
+    def heard(self):
+        """Begin to count anew."""
+        if self.waiting_since is not None:
+            self.waiting_since = time.monotonic()
+
     def kill(self):
         """End this end of the connection; the other end notices and ends everything there."""
         if self.popen.poll() is None:

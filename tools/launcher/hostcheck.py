@@ -1,6 +1,6 @@
 """What a host has to say before a job starts on it: run there by preflight, Python 3.6 or later.
 
-    python3 - DIRECTORY CREATE PROGRAM ROOT:PORT < hostcheck.py
+    python3 - DIRECTORY create|- PROGRAM sh|- ROOT:PORT < hostcheck.py
 
 Prints one JSON object; a value under "wrong" says why not.
 """
@@ -36,12 +36,16 @@ def check_directory(directory, create):
     return space.f_bavail * space.f_frsize, None
 
 
-def check_program(program, directory):
+def check_program(program, directory, by_shell):
     """Can the first word of the command be run from that folder?"""
     if not program or shutil.which(program):
         return None
     if "/" in program and shutil.which(os.path.join(directory, program)):
         return None
+    if by_shell and not subprocess.call(
+        ["sh", "-c", 'command -v "$0"', program], stdout=subprocess.DEVNULL
+    ):
+        return None  # something of the shell's own
     return f"{program}: command not found"
 
 
@@ -68,10 +72,10 @@ def check_reach(address):
         return f"{address}: {error.strerror or error} (a firewall?)"
 
 
-def main(directory, create, program, address):
+def main(directory, create, program, by_shell, address):
     answer = {"wrong": {}}
     answer["free"], answer["wrong"]["folder"] = check_directory(directory, create == "create")
-    answer["wrong"]["command"] = check_program(program, directory)
+    answer["wrong"]["command"] = check_program(program, directory, by_shell == "sh")
     answer["wrong"]["network"] = check_reach(address)
     if not answer["wrong"]["command"]:
         answer["mxnet"], answer["wrong"]["mxnet"] = check_mxnet(program)

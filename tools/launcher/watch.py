@@ -70,7 +70,7 @@ class Watch:
         self.failure = None
         self.leaving = False
         self.bound = None  # time.monotonic() when the scheduler began to listen
-        self.last_output = time.monotonic()
+        self.last_output = self.stepped = time.monotonic()
 
     def step(self, timeout=0.1):
         """Handle one event, or what has to be noticed without one; return (connection, report)."""
@@ -81,6 +81,11 @@ class Watch:
         else:
             fields = {name: value for name, value in report.items() if name != "report"}
             getattr(self, "on_" + report["report"])(connection, **fields)
+        now = time.monotonic()
+        if now - self.stepped > SILENCE_S / 2:  # it was us who were away: stopped, or swapped out
+            for connection in self.connections.values():
+                connection.heard()
+        self.stepped = now
         for silent in self.connections.values():
             if silent.silent_s() > SILENCE_S and not silent.closed:
                 silent.kill()
