@@ -92,7 +92,7 @@ def launch(folder, *arguments, timeout=60, **options):
 
 
 def shell(**acts):
-    """A command for the shell: what each role does, such as `worker1="exit 3"`; `other` the rest."""
+    """A command for the shell, by role: `worker1="exit 3"`; `other` is for the rest."""
     other = acts.pop("other", "sleep 60")
     cases = "".join(f"{who}) {act};; " for who, act in acts.items())
     return f"case $DMLC_ROLE$LAUNCH_WORKER_ID in {cases}*) {other};; esac"

@@ -96,7 +96,7 @@ def test_a_mistake_is_told_with_its_line(tmp_path, line, why):
 def test_a_file_without_hosts_is_a_mistake(tmp_path, content):
     file = tmp_path / "hosts"
     file.write_bytes(content)
-    with pytest.raises(HostsError, match="no hosts in it|not a text file"):
+    with pytest.raises(HostsError, match=r"no hosts in it|not a text file"):
         read_hosts(str(file))
 
 

@@ -63,7 +63,7 @@ def make_parser():
     parser = argparse.ArgumentParser(
         prog="launch.py",
         usage="launch.py -n N [-s N] [-H HOSTS] [options] COMMAND",
-        description=__doc__.partition("\n    launch.py")[0],
+        description=re.sub(r"\n    launch.py.*\n", "", __doc__),
         epilog=manual.TEXT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

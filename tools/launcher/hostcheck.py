@@ -42,7 +42,7 @@ def check_program(program, directory, by_shell):
         return None
     if "/" in program and shutil.which(os.path.join(directory, program)):
         return None
-    if by_shell and not subprocess.call(
+    if by_shell and "/" not in program and not subprocess.call(
         ["sh", "-c", 'command -v "$0"', program], stdout=subprocess.DEVNULL
     ):
         return None  # something of the shell's own
@@ -53,7 +53,7 @@ def check_mxnet(program):
     """The version of MXNet that the command's Python has."""
     if not re.match(r"python[\d.]*$", os.path.basename(program)):
         return None, None  # a script: no telling what it runs
-    run = subprocess.run(
+    run = subprocess.run(  # noqa: UP022  Python 3.6
         [program, "-c", IMPORT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60
     )
     found = re.search(r"mxnet==(\S+)", run.stdout.decode("utf-8", "replace"))

@@ -1,7 +1,7 @@
 """Which node got which rank: read from what the scheduler says of itself.
 
-With PS_VERBOSE=1 ps-lite's scheduler logs every node it registers. The announced address tells which
-process that is (`job.announced_address`), so the ranks are not assumed but seen.
+With PS_VERBOSE=1 ps-lite's scheduler logs every node it registers. The announced address tells
+which process that is (`job.announced_address`), so the ranks are not assumed but seen.
 """
 
 import re

@@ -214,6 +214,6 @@ class Watch:
             self.console.say(f"{member.process} {describe(status)} after all workers had ended")
             return
         kind, message = "failed", describe(status)
-        if name == "scheduler" and "bind failed" in " ".join(member.errors) and self.bound is None:
+        if name == "scheduler" and "bind failed" in " ".join(member.errors):
             kind = "again"
         self.fail(message, shell_status(status), member, kind)
