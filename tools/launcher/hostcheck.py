@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 
 IMPORT = """
 import numpy
@@ -30,8 +31,11 @@ def check_directory(directory, create):
         existing = os.path.dirname(existing)
     if not os.path.isdir(existing):
         return None, f"{directory}: no such folder"
-    if create and not os.access(existing, os.W_OK | os.X_OK):
-        return None, f"{existing}: may not write there"
+    if create:
+        try:
+            tempfile.TemporaryFile(dir=existing).close()
+        except OSError as error:
+            return None, f"{existing}: cannot write there: {error.strerror}"
     space = os.statvfs(existing)
     return space.f_bavail * space.f_frsize, None
 

@@ -117,7 +117,7 @@ class Watch:
         if self.bound is None or registered.complete or not options.start_timeout:
             return
         if now - self.bound > options.start_timeout:
-            names = [str(p) for p in self.job.processes[1:] if p.name not in registered.nodes]
+            names = [str(p) for p in self.job.processes[1:] if p.name not in registered.arrived]
             message = f"--start-timeout: after {options.start_timeout:g} s still waiting for "
             self.fail(message + ", ".join(names), TIMED_OUT, kind="hanging")
 
@@ -198,6 +198,7 @@ class Watch:
             self.fail(f"{connection.host}: the supervisor there ends: {why}", 1)
 
     def on_closed(self, connection, status):
+        connection.closed = True
         self.fail(connection.epitaph(), shell_status(status) or 1, kind="away")
 
     def on_exit(self, connection, name, status, why=""):
