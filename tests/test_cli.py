@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from launching import ROOT, launch, train
+from running import ROOT, launch, train
 
 TIME_BUDGET_S = 150
 

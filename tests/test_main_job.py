@@ -8,7 +8,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import synthetic
-from launching import PROGRAM, accuracies, launch, train, train_with
+from running import PROGRAM, accuracies, launch, train, train_with
 from test_records import write
 
 TIME_BUDGET_S = 240

@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 import synthetic
-from launching import train
+from running import train
 from sklearn.linear_model import LogisticRegression
 
 TIME_BUDGET_S = 60

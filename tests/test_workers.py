@@ -4,7 +4,7 @@ import sys
 
 import mxnet as mx
 import pytest
-from launching import launch
+from running import launch
 from mxnet.gluon import nn
 from workers import Workers, average_statistics
 
