@@ -59,9 +59,9 @@ def main(argv=None):
     progress = Progress(workers.rank, len(train_loader), args.disp_batches, args.log_dir)
     if workers.rank == 0:
         print(
-            f"{args.network} on {source.name}: {workers.count} worker(s), {len(ctx)} device(s) each "
-            f"({', '.join(map(str, ctx))}), kvstore {store.type}; batches of {args.batch_size}, of "
-            f"all workers {train_loader.global_batch_size}; {len(train_loader)} steps an epoch",
+            f"{args.network} on {source.name}: {workers.count} worker(s), {len(ctx)} device(s) "
+            f"each ({', '.join(map(str, ctx))}), kvstore {store.type}; batches of "
+            f"{args.batch_size}, of all workers {train_loader.global_batch_size}; {len(train_loader)} steps an epoch",
             flush=True,
         )
     for epoch in range(args.load_epoch or 0, args.num_epochs):

@@ -81,7 +81,8 @@ def decode(path, image_shape, num_classes):
     bad = np.flatnonzero((labels != labels.astype(int)) | (labels < 0) | (labels >= num_classes))
     if len(bad):
         raise UsageError(
-            f"{path}: record {bad[0]} has label {labels[bad[0]]:g}, outside --num-classes {num_classes}"
+            f"{path}: record {bad[0]} has label {labels[bad[0]]:g}, outside --num-classes "
+            f"{num_classes}"
         )
     images = np.empty((len(places),) + tuple(image_shape), np.uint8)
     done = 0

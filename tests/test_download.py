@@ -84,7 +84,9 @@ def test_four_processes_at_once_download_once(server, tmp_path):
     good = archive(FILES)
     (folder / "good.tar.gz").write_bytes(good)
     argv = [sys.executable, "tests/programs/fetch_tiny.py", str(tmp_path / "data")]
-    argv.append(json.dumps([sha1(good), {n: sha1(d) for n, d in FILES.items()}, f"{url}/good.tar.gz"]))
+    argv.append(
+        json.dumps([sha1(good), {n: sha1(d) for n, d in FILES.items()}, f"{url}/good.tar.gz"])
+    )
     root = Path(__file__).parents[1]
     started = [subprocess.Popen(argv, cwd=root) for _ in range(4)]
     assert [p.wait(timeout=60) for p in started] == [0] * 4

@@ -48,9 +48,9 @@ def test_two_workers_learn_and_the_lines_are_as_promised():
 
 
 def test_an_old_command_line_trains_and_saves_files_that_plain_mxnet_loads(tmp_path):
-    old = "--network resnet --num-layers 8 --kv-store dist_device_sync --num-epoch 1".split()
+    old = ["--network", "resnet", "--num-layers", "8", "--kv-store", "dist_device_sync"]
     prefix = str(tmp_path / "out" / "model")
-    extra = ["--data", "synthetic", "--num-examples", "2560", "--monitor", "1"]
+    extra = ["--num-epoch", "1", "--data", "synthetic", "--num-examples", "2560", "--monitor", "1"]
     job = train_with(2, *old, "--model-prefix", prefix, *extra, "--gpus")
     (accuracy,) = assert_agree(job, 2, 1)
     assert "warning: no effect here: --monitor" in job.stderr

@@ -1,5 +1,7 @@
 """RecordIO files: read whole, streamed, and refused when something is wrong with them."""
 
+from pathlib import Path
+
 import mxnet as mx
 import numpy as np
 import pytest
@@ -79,8 +81,7 @@ def test_a_streamed_test_set_is_seen_once_by_all_workers_together(tmp_path, work
 
 
 def cut(path):
-    data = open(path, "rb").read()
-    open(path, "wb").write(data[:-30])
+    Path(path).write_bytes(Path(path).read_bytes()[:-30])
 
 
 def test_what_is_wrong_with_a_file_is_said_in_one_line(tmp_path):

@@ -14,7 +14,7 @@ lengths, parts = st.integers(0, 300), st.integers(1, 9)
 def test_published_parts_are_disjoint_equal_and_leave_out_the_remainder(length, num_parts):
     seen = [list(SplitSampler(length, num_parts, part)) for part in range(num_parts)]
     assert {len(part) for part in seen} == {length // num_parts}
-    flat = sorted(sum(seen, []))
+    flat = sorted(i for part in seen for i in part)
     assert flat == list(range(length - length % num_parts))
 
 
@@ -39,7 +39,7 @@ def test_every_example_is_seen_once_an_epoch_by_one_worker(length, workers, batc
     samplers = [
         SplitSampler(length, workers, rank, order, batch_size * workers) for rank in range(workers)
     ]
-    assert sorted(sum((list(s) for s in samplers), [])) == list(range(length))
+    assert sorted(i for s in samplers for i in s) == list(range(length))
     assert [len(s) for s in samplers] == [len(list(s)) for s in samplers]
 
 

@@ -29,7 +29,7 @@ def small_network(ctx, seed=0):
 
 
 def train_steps(num_devices, kvstore, steps=10, batch_size=8, optimizer="adam"):
-    """Train the small network, over a short last batch too; return its parameters on all devices."""
+    """Train the small network, short last batches too; return its parameters on every device."""
     ctx = [mx.cpu(i) for i in range(num_devices)]
     net, loss = small_network(ctx), CrossEntropy()
     trainer = Trainer(

@@ -4,8 +4,8 @@ import sys
 
 import mxnet as mx
 import pytest
-from running import launch
 from mxnet.gluon import nn
+from running import launch
 from workers import Workers, average_statistics
 
 TIME_BUDGET_S = 40

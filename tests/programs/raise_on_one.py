@@ -1,6 +1,7 @@
 """Worker 1 raises while worker 0 waits for it."""
 
 import mxnet_setup  # noqa: F401  first
+
 import mxnet as mx
 from failure import run
 

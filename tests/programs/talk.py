@@ -3,6 +3,7 @@
 import sys
 
 import mxnet_setup  # noqa: F401  first
+
 import mxnet as mx
 import numpy as np
 from failure import UsageError, run
@@ -29,7 +30,9 @@ def main():
     average_statistics(net, workers)
     values = [10 * r + i for r in range(count) for i in range(r + 1)]
     for device in devices:
-        np.testing.assert_allclose(net.running_mean.data(device).asnumpy(), np.mean(values), rtol=1e-6)
+        np.testing.assert_allclose(
+            net.running_mean.data(device).asnumpy(), np.mean(values), rtol=1e-6
+        )
 
     workers.agree({"data": "the same", "--lr": "0.1"})
     try:
