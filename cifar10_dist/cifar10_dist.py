@@ -58,11 +58,11 @@ def main(argv=None):
 
     progress = Progress(workers.rank, len(train_loader), args.disp_batches, args.log_dir)
     if workers.rank == 0:
-        print(
-            f"{args.network} on {source.name}: {workers.count} worker(s), {len(ctx)} device(s) "
-            f"each ({', '.join(map(str, ctx))}), kvstore {store.type}; batches of "
-            f"{args.batch_size}, of all workers {train_loader.global_batch_size}; {len(train_loader)} steps an epoch",
-            flush=True,
+        devices = f"{len(ctx)} device(s) each ({', '.join(map(str, ctx))})"
+        sizes = f"{args.batch_size}, of all workers {train_loader.global_batch_size}"
+        progress.say(
+            f"{args.network} on {source.name}: {workers.count} worker(s), {devices}, "
+            f"kvstore {store.type}; batches of {sizes}; {len(train_loader)} steps an epoch"
         )
     for epoch in range(args.load_epoch or 0, args.num_epochs):
         progress.epoch_started(epoch)
