@@ -129,7 +129,7 @@ def _parser():
     add("--num-classes", type=positive, default=10, metavar="N", help="default %(default)s")
     add(
         "--dtype",
-        choices=("float32", "float16", "bfloat16", "auto"),
+        choices=("float32", "float16", "bfloat16"),
         default="float32",
         help="of convolutions and products; weights stay float32; default %(default)s",
     )
@@ -194,13 +194,25 @@ def _parser():
         help="default %(default)s",
     )
     add("--optimizer", default="adam", metavar="NAME", help="of MXNet's; default %(default)s")
-    add("--lr", type=positive_float, default=0.001, help="learning rate; default %(default)s")
+    add(
+        "--lr",
+        type=positive_float,
+        default=0.001,
+        metavar="RATE",
+        help="learning rate; default %(default)s",
+    )
     add(
         "--lr-schedule",
         choices=("constant", "step", "cosine", "onecycle"),
         help="default step with --lr-step-epochs, else constant",
     )
-    add("--lr-factor", type=fraction, default=0.1, help="of a step; default %(default)s")
+    add(
+        "--lr-factor",
+        type=fraction,
+        default=0.1,
+        metavar="F",
+        help="of a step; default %(default)s",
+    )
     add("--lr-step-epochs", type=epochs, default=(), metavar="30,60", help="epochs of the steps")
     add("--warmup-epochs", type=not_negative, default=0, metavar="N", help="rise from zero")
     add(
@@ -209,8 +221,20 @@ def _parser():
         default="none",
         help="raise the rate with the number of workers; default %(default)s",
     )
-    add("--mom", type=not_negative, default=0.9, help="momentum, of optimizers that have one")
-    add("--wd", type=not_negative, default=0.0, help="weight decay; default %(default)s")
+    add(
+        "--mom",
+        type=not_negative,
+        default=0.9,
+        metavar="M",
+        help="momentum, of optimizers that have one",
+    )
+    add(
+        "--wd",
+        type=not_negative,
+        default=0.0,
+        metavar="W",
+        help="weight decay; default %(default)s",
+    )
     add("--label-smoothing", type=not_negative, default=0.0, metavar="E", help="in [0, 1)")
     add(
         "--target-accuracy",
@@ -218,7 +242,7 @@ def _parser():
         metavar="A",
         help="stop after the epoch whose test accuracy reaches A, a fraction in (0, 1]",
     )
-    add("--seed", type=count, default=0, help="of weights, order and augmentation")
+    add("--seed", type=count, default=0, metavar="N", help="of weights, order and augmentation")
 
     add = parser.add_argument_group("what is written").add_argument
     add("--disp-batches", type=positive, default=20, metavar="N", help="batches between lines")
