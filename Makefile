@@ -2,7 +2,7 @@
 PYTHON  ?=
 DEVICE  ?=
 WORKERS ?= 2
-ARGS    ?= --data synthetic --num-epochs 3
+ARGS    ?= --data synthetic --num-epochs 4
 TESTS   ?=
 PYTHONS ?=
 

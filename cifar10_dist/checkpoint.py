@@ -1,4 +1,4 @@
-"""Save and load a network in MXNet's own files, ``PREFIX-symbol.json`` and ``PREFIX-0001.params``."""
+"""Save and load a network in MXNet's files, ``PREFIX-symbol.json`` and ``PREFIX-0001.params``."""
 
 import os
 import tempfile
@@ -16,7 +16,9 @@ def check_prefix(prefix):
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise UsageError(f"--model-prefix {prefix}: cannot write to {folder}: {error.strerror}") from None
+        raise UsageError(
+            f"--model-prefix {prefix}: cannot write to {folder}: {error.strerror}"
+        ) from None
 
 
 def save(net, prefix, epoch):

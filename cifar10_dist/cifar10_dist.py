@@ -15,7 +15,8 @@ servers and the scheduler never return from ``import mxnet``.
 
 import inspect
 
-import mxnet_setup  # isort: skip  # first: settings that MXNet reads when it is imported
+import mxnet_setup  # noqa: F401  first: MXNet reads these settings when it is imported
+
 import checkpoint
 import mxnet as mx
 from data import ImageSource
@@ -53,15 +54,15 @@ def main(argv=None):
         checkpoint.load(net, args.model_prefix, args.load_epoch, ctx)
     mx.random.seed(args.seed * 1009 + workers.rank)  # dropout differs between workers
     loss = CrossEntropy(args.label_smoothing)
-    trainer, schedule = create_trainer(args, net, store, workers, len(train_loader))
+    trainer, schedule = create_trainer(args, net, ctx, store, workers, len(train_loader))
 
     progress = Progress(workers.rank, len(train_loader), args.disp_batches, args.log_dir)
     if workers.rank == 0:
-        print(
-            f"{args.network} on {source.name}: {workers.count} worker(s) with {len(ctx)} device(s) "
-            f"({', '.join(map(str, ctx))}), kvstore {store.type}, batches of {args.batch_size}, "
-            f"{train_loader.global_batch_size} over all workers, {len(train_loader)} steps an epoch",
-            flush=True,
+        devices = f"{len(ctx)} device(s) each ({', '.join(map(str, ctx))})"
+        sizes = f"{args.batch_size}, of all workers {train_loader.global_batch_size}"
+        progress.say(
+            f"{args.network} on {source.name}: {workers.count} worker(s), {devices}, "
+            f"kvstore {store.type}; batches of {sizes}; {len(train_loader)} steps an epoch"
         )
     for epoch in range(args.load_epoch or 0, args.num_epochs):
         progress.epoch_started(epoch)
@@ -93,12 +94,16 @@ def choose_devices(args):
     else:
         missing = [i for i in wanted if i >= available]
         if missing:
-            raise UsageError(f"--gpus {missing[0]}: this machine has {available} GPU(s) that MXNet sees")
+            raise UsageError(
+                f"--gpus {missing[0]}: this machine has {available} GPU(s) that MXNet sees"
+            )
         ctx = [mx.gpu(i) for i in wanted]
     if ctx[0].device_type == "gpu" and args.dtype == "bfloat16":
         raise UsageError("--dtype bfloat16 needs a CPU; on GPUs try float16")
     if args.batch_size < len(ctx):
-        raise UsageError(f"--batch-size {args.batch_size}: fewer than one for each of {len(ctx)} devices")
+        raise UsageError(
+            f"--batch-size {args.batch_size}: fewer than one for each of {len(ctx)} devices"
+        )
     return ctx
 
 
@@ -111,12 +116,21 @@ def check_optimizer(name):
 
 def describe(args):
     """Return the options that must be the same for all workers."""
-    own = {"gpus", "cpus", "data_dir", "log_dir", "data_train", "data_val", "disp_batches", "profile"}
+    own = {
+        "gpus",
+        "cpus",
+        "data_dir",
+        "log_dir",
+        "data_train",
+        "data_val",
+        "disp_batches",
+        "profile",
+    }
     facts = {f"--{k.replace('_', '-')}": str(v) for k, v in vars(args).items() if k not in own}
     return dict(facts, MXNet=mx.__version__)
 
 
-def create_trainer(args, net, store, workers, steps_per_epoch):
+def create_trainer(args, net, ctx, store, workers, steps_per_epoch):
     """Create the Trainer and the learning-rate schedule.
 
     The workers update their own copies from gradients that the servers have added up: learning
@@ -133,9 +147,14 @@ def create_trainer(args, net, store, workers, steps_per_epoch):
     lr = scaled_learning_rate(args.lr, args.lr_scale, workers.count)
     updates_per_step = workers.count if workers.is_async else 1
     schedule = create_schedule(
-        args.lr_schedule, lr, steps_per_epoch * updates_per_step, args.num_epochs,
-        args.warmup_epochs, args.lr_factor, args.lr_step_epochs,
-    )  # fmt: skip
+        args.lr_schedule,
+        lr,
+        steps_per_epoch * updates_per_step,
+        args.num_epochs,
+        args.warmup_epochs,
+        args.lr_factor,
+        args.lr_step_epochs,
+    )
     options = {"learning_rate": lr, "wd": args.wd}
     kind = mx.optimizer.Optimizer.opt_registry[args.optimizer.lower()]
     if "momentum" in inspect.signature(kind).parameters:
@@ -144,11 +163,14 @@ def create_trainer(args, net, store, workers, steps_per_epoch):
         options["lr_scheduler"] = schedule
         schedule = None
     # With one device and one worker there is nothing to add up.
-    several = workers.count > 1 or "dist" in store.type or len(next(iter(net.collect_params().values())).list_ctx()) > 1
+    alone = workers.count == 1 and len(ctx) == 1 and "dist" not in store.type
     trainer = mx.gluon.Trainer(
-        net.collect_params(), args.optimizer, options,
-        kvstore=store if several else None, update_on_kvstore=workers.is_async,
-    )  # fmt: skip
+        net.collect_params(),
+        args.optimizer,
+        options,
+        kvstore=None if alone else store,
+        update_on_kvstore=workers.is_async,
+    )
     if args.dtype == "float16":
         amp.init_trainer(trainer)
     return trainer, schedule

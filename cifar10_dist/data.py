@@ -9,9 +9,9 @@ import mxnet as mx
 import numpy as np
 import records
 import synthetic
-from download import FILES, DownloadError, fetch, find_files
+from download import CIFAR10, DownloadError, fetch
 from failure import UsageError
-from loader import Augmentation, TestLoader, TrainLoader
+from loader import Augmentation, EvalLoader, TrainLoader
 
 
 class ImageSource:
@@ -42,7 +42,9 @@ class ImageSource:
             self._open_records(args)
         else:
             if args.image_shape != (3, 32, 32):
-                raise UsageError("--image-shape: CIFAR-10 is 3,32,32; other sizes need --data-train")
+                raise UsageError(
+                    "--image-shape: CIFAR-10 is 3,32,32; other sizes need --data-train"
+                )
             self.name, self.arrays = load_images(args.data, args.data_dir)
             highest = max(self.arrays[1].max(), self.arrays[3].max())
             if highest >= args.num_classes:
@@ -58,7 +60,11 @@ class ImageSource:
             self.arrays = (images[: args.num_examples], labels[: args.num_examples], *test)
             self.fingerprint = _fingerprint(self.arrays)
         self.augmentation = Augmentation(
-            args.pad_size, bool(args.random_crop), bool(args.random_mirror), args.rgb_mean, args.rgb_std
+            args.pad_size,
+            bool(args.random_crop),
+            bool(args.random_mirror),
+            args.rgb_mean,
+            args.rgb_std,
         )
 
     def share_out(self, workers):
@@ -82,14 +88,14 @@ class ImageSource:
         if self.arrays:
             images, labels, test_images, test_labels = self.arrays
             train = TrainLoader(images, labels, *share, args.seed, self.augmentation)
-            test = TestLoader(test_images, test_labels, *share, self.augmentation)
+            test = EvalLoader(test_images, test_labels, *share, self.augmentation)
             length = len(labels)
         else:
             stream = (args.image_shape, args.batch_size, workers)
             train = records.StreamLoader(
                 args.data_train, *stream, args.seed, self.augmentation, args.num_examples
             )
-            test = records.StreamTestLoader(args.data_val, *stream, self.augmentation)
+            test = records.StreamEvalLoader(args.data_val, *stream, self.augmentation)
             length = train.num_examples
         if length < train.global_batch_size:
             raise UsageError(
@@ -129,7 +135,7 @@ def load_images(source="auto", folder=None):
     if source != "synthetic":
         try:
             folder = folder or os.path.join(mx.base.data_dir(), "datasets", "cifar10")
-            return "CIFAR-10", _read_cifar10(find_files(folder) or fetch(folder))
+            return "CIFAR-10", _read_cifar10(fetch(folder))
         except DownloadError as error:
             if source == "cifar10":
                 raise UsageError(str(error)) from None
@@ -145,7 +151,7 @@ def load_images(source="auto", folder=None):
 
 def _read_cifar10(folder):
     """Read the binary version: in each record a label byte, then 3072 bytes in (C, H, W) order."""
-    rows = [np.fromfile(folder / name, np.uint8).reshape(-1, 3073) for name in FILES]
+    rows = [np.fromfile(folder / name, np.uint8).reshape(-1, 3073) for name in CIFAR10.files]
     train, test = np.concatenate(rows[:5]), rows[5]
     arrays = []
     for part in (train, test):

@@ -89,7 +89,9 @@ class TrainLoader:
     augmentation : Augmentation
     """
 
-    def __init__(self, images, labels, batch_size, num_workers=1, rank=0, seed=0, augmentation=None):
+    def __init__(
+        self, images, labels, batch_size, num_workers=1, rank=0, seed=0, augmentation=None
+    ):
         self.images, self.labels = images, labels
         self.global_batch_size = batch_size * num_workers
         self.num_workers, self.rank, self.seed = num_workers, rank, seed
@@ -115,7 +117,7 @@ class TrainLoader:
         return Batch(data, mx.nd.array(self.labels[indices], dtype="float32"), global_size)
 
 
-class TestLoader:
+class EvalLoader:
     """This worker's share of the test set, in order; parameters as for :class:`TrainLoader`."""
 
     def __init__(self, images, labels, batch_size, num_workers=1, rank=0, augmentation=None):

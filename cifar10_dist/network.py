@@ -73,4 +73,6 @@ def _build(name, num_classes, num_layers):
     try:
         return get_model(name, classes=num_classes)
     except (TypeError, ImportError, AssertionError, ValueError) as error:
-        raise UsageError(f"--network {name}: not a network that classifies images ({error})") from None
+        raise UsageError(
+            f"--network {name}: not a network that classifies images ({error})"
+        ) from None

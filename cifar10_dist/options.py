@@ -5,6 +5,17 @@ import os
 import sys
 
 from failure import UsageError
+from option_types import (
+    count,
+    epochs,
+    fraction,
+    gpu_list,
+    not_negative,
+    positive,
+    positive_float,
+    shape,
+    triple,
+)
 
 DESCRIPTION = """\
 Train a network on CIFAR-10, on one device, several devices, or several workers.
@@ -20,15 +31,38 @@ Exit status: 0 done, 2 the command line or its files are wrong, other: failed.
 DATA_SOURCES = ("auto", "cifar10", "synthetic")
 KV_STORES = ("local", "device", "dist", "dist_sync", "dist_device_sync", "dist_async")
 # Flags of MXNet's older examples that have nothing to act on here.
-WITHOUT_EFFECT = (
-    "--data-train-idx --data-val-idx --data-nthreads --fill-value --initializer --loss "
-    "--macrobatch-size --monitor --warmup-strategy --profile-worker-suffix "
-    "--profile-server-suffix --use-imagenet-data-augmentation --max-random-h --max-random-s "
-    "--max-random-l --min-random-aspect-ratio --max-random-aspect-ratio "
-    "--max-random-rotate-angle --max-random-shear-ratio --max-random-scale --min-random-scale "
-    "--max-random-area --min-random-area --max-crop-size --min-crop-size --brightness --contrast "
-    "--saturation --pca-noise --random-resized-crop"
-).split()
+WITHOUT_EFFECT = [
+    "--data-train-idx",
+    "--data-val-idx",
+    "--data-nthreads",
+    "--fill-value",
+    "--initializer",
+    "--loss",
+    "--macrobatch-size",
+    "--monitor",
+    "--warmup-strategy",
+    "--profile-worker-suffix",
+    "--profile-server-suffix",
+    "--use-imagenet-data-augmentation",
+    "--max-random-h",
+    "--max-random-s",
+    "--max-random-l",
+    "--min-random-aspect-ratio",
+    "--max-random-aspect-ratio",
+    "--max-random-rotate-angle",
+    "--max-random-shear-ratio",
+    "--max-random-scale",
+    "--min-random-scale",
+    "--max-random-area",
+    "--min-random-area",
+    "--max-crop-size",
+    "--min-crop-size",
+    "--brightness",
+    "--contrast",
+    "--saturation",
+    "--pca-noise",
+    "--random-resized-crop",
+]
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -67,73 +101,152 @@ def _parser():
     launched = "DMLC_ROLE" in os.environ
 
     add = parser.add_argument_group("devices and workers").add_argument
-    add("--kv-store", choices=KV_STORES, default="dist" if launched else "device", metavar="TYPE",
-        help=f"{', '.join(KV_STORES)}; default dist under a launcher, device otherwise")  # fmt: skip
-    add("--gpus", nargs="?", const="", type=_gpu_list, metavar="0,1",
-        help="GPUs of this worker; default all; with no value the CPU")  # fmt: skip
-    add("--cpus", type=_positive, metavar="N", help="rehearse N devices on the CPU")
+    add(
+        "--kv-store",
+        choices=KV_STORES,
+        default="dist" if launched else "device",
+        metavar="TYPE",
+        help=f"{', '.join(KV_STORES)}; default dist under a launcher, device otherwise",
+    )
+    add(
+        "--gpus",
+        nargs="?",
+        const="",
+        type=gpu_list,
+        metavar="0,1",
+        help="GPUs of this worker; default all; with no value the CPU",
+    )
+    add("--cpus", type=positive, metavar="N", help="rehearse N devices on the CPU")
 
     add = parser.add_argument_group("network").add_argument
-    add("--network", default="resnet18_v1", metavar="NAME",
-        help="any GluonCV classifier, or resnet with --num-layers; default %(default)s")  # fmt: skip
+    add(
+        "--network",
+        default="resnet18_v1",
+        metavar="NAME",
+        help="any GluonCV classifier, or resnet with --num-layers; default %(default)s",
+    )
     add("--num-layers", type=int, metavar="6n+2", help="layers of --network resnet; default 20")
-    add("--num-classes", type=_positive, default=10, metavar="N", help="default %(default)s")
-    add("--dtype", choices=("float32", "float16", "bfloat16", "auto"), default="float32",
-        help="of convolutions and products; weights stay float32; default %(default)s")  # fmt: skip
+    add("--num-classes", type=positive, default=10, metavar="N", help="default %(default)s")
+    add(
+        "--dtype",
+        choices=("float32", "float16", "bfloat16", "auto"),
+        default="float32",
+        help="of convolutions and products; weights stay float32; default %(default)s",
+    )
 
     add = parser.add_argument_group("data").add_argument
-    add("--data", choices=DATA_SOURCES, default="auto",
-        help="auto: files at hand, else a download, else images made from a seed")  # fmt: skip
+    add(
+        "--data",
+        choices=DATA_SOURCES,
+        default="auto",
+        help="auto: files at hand, else a download, else images made from a seed",
+    )
     add("--data-dir", metavar="DIR", help="where CIFAR-10 is or goes; default MXNet's own folder")
     add("--data-train", metavar="X.rec", help="RecordIO file to train on")
     add("--data-val", metavar="Y.rec", help="RecordIO file to test on")
-    add("--image-shape", type=_shape, default=(3, 32, 32), metavar="3,32,32",
-        help="channels, height, width")  # fmt: skip
-    add("--num-examples", type=_positive, metavar="N", help="train on the first N examples only")
-    add("--max-data-gb", type=_positive_float, default=2.0, metavar="GB",
-        help="decode RecordIO files up to this size once, stream larger ones; default %(default)s")  # fmt: skip
-    add("--pad-size", type=_count, default=0, metavar="PIXELS", help="zeros around the image")
+    add(
+        "--image-shape",
+        type=shape,
+        default=(3, 32, 32),
+        metavar="3,32,32",
+        help="channels, height, width",
+    )
+    add("--num-examples", type=positive, metavar="N", help="train on the first N examples only")
+    add(
+        "--max-data-gb",
+        type=positive_float,
+        default=2.0,
+        metavar="GB",
+        help="decode RecordIO files up to this size once, stream larger ones; default %(default)s",
+    )
+    add("--pad-size", type=count, default=0, metavar="PIXELS", help="zeros around the image")
     add("--random-crop", type=int, choices=(0, 1), default=0, help="crop from the padded image")
     add("--random-mirror", type=int, choices=(0, 1), default=0, help="flip half of the images")
-    add("--rgb-mean", type=_triple, default=(0.0, 0.0, 0.0), metavar="R,G,B",
-        help="subtracted from the bytes")  # fmt: skip
-    add("--rgb-std", type=_triple, default=(255.0, 255.0, 255.0), metavar="R,G,B",
-        help="then divided by; default 255")  # fmt: skip
+    add(
+        "--rgb-mean",
+        type=triple,
+        default=(0.0, 0.0, 0.0),
+        metavar="R,G,B",
+        help="subtracted from the bytes",
+    )
+    add(
+        "--rgb-std",
+        type=triple,
+        default=(255.0, 255.0, 255.0),
+        metavar="R,G,B",
+        help="then divided by; default 255",
+    )
 
     add = parser.add_argument_group("training").add_argument
-    add("--batch-size", type=int, default=256, metavar="N",
-        help="examples of one worker in a step, over its devices; default %(default)s")  # fmt: skip
-    add("--num-epochs", "--num-epoch", type=_positive, default=5, metavar="N",
-        help="default %(default)s")  # fmt: skip
+    add(
+        "--batch-size",
+        type=int,
+        default=256,
+        metavar="N",
+        help="examples of one worker in a step, over its devices; default %(default)s",
+    )
+    add(
+        "--num-epochs",
+        "--num-epoch",
+        type=positive,
+        default=5,
+        metavar="N",
+        help="default %(default)s",
+    )
     add("--optimizer", default="adam", metavar="NAME", help="of MXNet's; default %(default)s")
-    add("--lr", type=_positive_float, default=0.001, help="learning rate; default %(default)s")
-    add("--lr-schedule", choices=("constant", "step", "cosine", "onecycle"),
-        help="default step with --lr-step-epochs, else constant")  # fmt: skip
-    add("--lr-factor", type=_fraction, default=0.1, help="of a step; default %(default)s")
-    add("--lr-step-epochs", type=_epochs, default=(), metavar="30,60", help="epochs of the steps")
-    add("--warmup-epochs", type=_not_negative, default=0, metavar="N", help="rise from zero")
-    add("--lr-scale", choices=("none", "sqrt", "linear"), default="none",
-        help="raise the rate with the number of workers; default %(default)s")  # fmt: skip
-    add("--mom", type=_not_negative, default=0.9, help="momentum, of optimizers that have one")
-    add("--wd", type=_not_negative, default=0.0, help="weight decay; default %(default)s")
-    add("--label-smoothing", type=_not_negative, default=0.0, metavar="E", help="in [0, 1)")
-    add("--target-accuracy", type=_fraction, metavar="A",
-        help="stop after the epoch whose test accuracy reaches A, a fraction in (0, 1]")  # fmt: skip
-    add("--seed", type=_count, default=0, help="of weights, order and augmentation")
+    add("--lr", type=positive_float, default=0.001, help="learning rate; default %(default)s")
+    add(
+        "--lr-schedule",
+        choices=("constant", "step", "cosine", "onecycle"),
+        help="default step with --lr-step-epochs, else constant",
+    )
+    add("--lr-factor", type=fraction, default=0.1, help="of a step; default %(default)s")
+    add("--lr-step-epochs", type=epochs, default=(), metavar="30,60", help="epochs of the steps")
+    add("--warmup-epochs", type=not_negative, default=0, metavar="N", help="rise from zero")
+    add(
+        "--lr-scale",
+        choices=("none", "sqrt", "linear"),
+        default="none",
+        help="raise the rate with the number of workers; default %(default)s",
+    )
+    add("--mom", type=not_negative, default=0.9, help="momentum, of optimizers that have one")
+    add("--wd", type=not_negative, default=0.0, help="weight decay; default %(default)s")
+    add("--label-smoothing", type=not_negative, default=0.0, metavar="E", help="in [0, 1)")
+    add(
+        "--target-accuracy",
+        type=fraction,
+        metavar="A",
+        help="stop after the epoch whose test accuracy reaches A, a fraction in (0, 1]",
+    )
+    add("--seed", type=count, default=0, help="of weights, order and augmentation")
 
     add = parser.add_argument_group("what is written").add_argument
-    add("--disp-batches", type=_positive, default=20, metavar="N", help="batches between lines")
-    add("--top-k", type=_count, default=0, metavar="K", help="report top-K accuracy too")
+    add("--disp-batches", type=positive, default=20, metavar="N", help="batches between lines")
+    add("--top-k", type=count, default=0, metavar="K", help="report top-K accuracy too")
     add("--model-prefix", metavar="PATH", help="save PATH-symbol.json and PATH-0001.params, …")
-    add("--save-period", type=_positive, default=1, metavar="N", help="epochs between saves")
-    add("--load-epoch", type=_count, metavar="N", help="go on from PATH-000N.params")
+    add("--save-period", type=positive, default=1, metavar="N", help="epochs between saves")
+    add("--load-epoch", type=count, metavar="N", help="go on from PATH-000N.params")
     add("--log-dir", metavar="DIR", help="TensorBoard events and metrics.jsonl")
 
     add = parser.add_argument_group("measuring").add_argument
-    add("--test-io", type=int, choices=(0, 1), nargs="?", const=1, default=0,
-        help="read the data without training")  # fmt: skip
-    add("--benchmark", type=int, choices=(0, 1), nargs="?", const=1, default=0,
-        help="train on one repeated batch: speed without reading")  # fmt: skip
+    add(
+        "--test-io",
+        type=int,
+        choices=(0, 1),
+        nargs="?",
+        const=1,
+        default=0,
+        help="read the data without training",
+    )
+    add(
+        "--benchmark",
+        type=int,
+        choices=(0, 1),
+        nargs="?",
+        const=1,
+        default=0,
+        help="train on one repeated batch: speed without reading",
+    )
     add("--profile", metavar="FILE", help="write a trace of the first epoch for chrome://tracing")
     for flag in WITHOUT_EFFECT:
         parser.add_argument(flag, nargs="?", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
@@ -183,52 +296,3 @@ def _warn_of_flags_without_effect(args):
     names = [f for f in WITHOUT_EFFECT if hasattr(args, f.strip("-").replace("-", "_"))]
     if names:
         print(f"cifar10_dist.py: warning: no effect here: {' '.join(names)}", file=sys.stderr)
-
-
-def _number(kind, fits, what):
-    """Make an argparse type for a number that must fit."""
-
-    def parse(text):
-        try:
-            value = kind(text)
-        except ValueError:
-            value = None
-        if value is None or not fits(value):
-            raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
-        return value
-
-    return parse
-
-
-_positive = _number(int, lambda x: x > 0, "a whole number above 0")
-_count = _number(int, lambda x: 0 <= x < 2**31, "a whole number from 0")
-_positive_float = _number(float, lambda x: 0 < x < float("inf"), "a number above 0")
-_not_negative = _number(float, lambda x: 0 <= x < float("inf"), "a number from 0")
-_fraction = _number(float, lambda x: 0 < x <= 1, "a fraction in (0, 1], such as 0.75")
-
-
-def _list_of(kind, fits, what):
-    """Make an argparse type for numbers with commas between them."""
-
-    def parse(text):
-        try:
-            values = tuple(kind(part) for part in text.strip("() ").split(",")) if text else ()
-        except ValueError:
-            values = None
-        if values is None or not fits(values):
-            raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
-        return values
-
-    return parse
-
-
-_gpu_list = _list_of(
-    int, lambda v: all(i >= 0 for i in v) and len(set(v)) == len(v), "a list of GPUs such as 0,1"
-)
-_shape = _list_of(
-    int, lambda v: len(v) == 3 and v[0] == 3 and min(v) > 0, "a shape of colour images such as 3,32,32"
-)
-_epochs = _list_of(
-    int, lambda v: list(v) == sorted(set(v)) and min(v, default=1) > 0, "increasing epochs such as 30,60"
-)
-_triple = _list_of(float, lambda v: len(v) == 3, "three numbers such as 123.68,116.78,103.94")

@@ -52,8 +52,11 @@ class Progress:
             seen, right = self._seen, self._collect()
             seconds = time.time() - self._start
             if (step + 1) % self.disp_batches == 0 and self.is_first:
-                speed = f"Speed: {seen / max(seconds, 1e-9):.2f} samples/sec"
-                self.say(f"Epoch[{epoch}] Batch [{step + 1}]\t{speed}\taccuracy={right / max(seen, 1):.6f}")
+                speed, accuracy = seen / max(seconds, 1e-9), right / max(seen, 1)
+                self.say(
+                    f"Epoch[{epoch}] Batch [{step + 1}]\tSpeed: {speed:.2f} samples/sec"
+                    f"\taccuracy={accuracy:f}"
+                )
             self._start = time.time()
 
     def epoch_done(self, epoch, result, lr):
@@ -67,7 +70,12 @@ class Progress:
         if "top_k_accuracy" in result:
             line += f" Test_top_k_acc {result['top_k_accuracy']:f}"
         self.say(line)
-        row = {"epoch": epoch, "train_accuracy": train_accuracy, "learning_rate": lr, "seconds": seconds}
+        row = {
+            "epoch": epoch,
+            "train_accuracy": train_accuracy,
+            "learning_rate": lr,
+            "seconds": seconds,
+        }
         row.update({f"test_{name}": value for name, value in result.items()})
         if self._metrics:
             print(json.dumps(row), file=self._metrics, flush=True)
@@ -100,7 +108,7 @@ class Progress:
 
         try:
             os.makedirs(log_dir, exist_ok=True)
-            self._metrics = open(os.path.join(log_dir, "metrics.jsonl"), "a")
+            self._metrics = open(os.path.join(log_dir, "metrics.jsonl"), "a")  # noqa: SIM115  see close
             self._writer = SummaryWriter(log_dir)
         except OSError as error:
             raise UsageError(f"--log-dir {log_dir}: cannot be written: {error.strerror}") from None

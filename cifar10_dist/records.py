@@ -81,13 +81,17 @@ def decode(path, image_shape, num_classes):
     bad = np.flatnonzero((labels != labels.astype(int)) | (labels < 0) | (labels >= num_classes))
     if len(bad):
         raise UsageError(
-            f"{path}: record {bad[0]} has label {labels[bad[0]]:g}, outside --num-classes {num_classes}"
+            f"{path}: record {bad[0]} has label {labels[bad[0]]:g}, outside --num-classes "
+            f"{num_classes}"
         )
     images = np.empty((len(places),) + tuple(image_shape), np.uint8)
     done = 0
     try:
         batches = mx.io.ImageRecordUInt8Iter(
-            path_imgrec=path, data_shape=image_shape, batch_size=min(500, len(places)), verbose=False
+            path_imgrec=path,
+            data_shape=image_shape,
+            batch_size=min(500, len(places)),
+            verbose=False,
         )
         for batch in batches:
             part = batch.data[0].asnumpy()[: len(places) - done]
@@ -105,7 +109,9 @@ class StreamLoader:
     over is not seen in that epoch. Parameters as for :class:`loader.TrainLoader`.
     """
 
-    def __init__(self, path, image_shape, batch_size, workers, seed, augmentation, num_examples=None):
+    def __init__(
+        self, path, image_shape, batch_size, workers, seed, augmentation, num_examples=None
+    ):
         self.num_examples = num_examples or count(path)
         self.global_batch_size = batch_size * workers.count
         self._options = _iter_options(path, image_shape, batch_size, workers, augmentation)
@@ -137,7 +143,7 @@ class StreamLoader:
         self._batches.reset()
 
 
-class StreamTestLoader:
+class StreamEvalLoader:
     """This worker's part of a test file, each image once."""
 
     def __init__(self, path, image_shape, batch_size, workers, augmentation):

@@ -55,7 +55,7 @@ def create_schedule(kind, lr, steps_per_epoch, num_epochs, warmup_epochs=0, fact
     mxnet.lr_scheduler.LRScheduler
     """
     total = steps_per_epoch * num_epochs + 1  # the last update still moves
-    common = {"base_lr": lr, "warmup_steps": int(round(warmup_epochs * steps_per_epoch))}
+    common = {"base_lr": lr, "warmup_steps": round(warmup_epochs * steps_per_epoch)}
     if kind == "constant":
         return ConstantScheduler(**common)
     if kind == "step":

@@ -58,7 +58,7 @@ def _draw(labels, rng):
 
     # A class leans towards a colour, weakly: a network starts to learn within its first steps.
     lean = np.array([[c * 37 % 97, c * 61 % 97, c * 83 % 97] for c in range(NUM_CLASSES)]) - 48
-    middle = 128 + lean[labels] * 80 // 100 + rng.randint(-40, 41, (n, 3))
+    middle = 128 + lean[labels] * 65 // 100 + rng.randint(-40, 41, (n, 3))
     contrast = rng.randint(40, 81, (n, 3)) * (rng.randint(0, 2, (n, 3)) * 2 - 1)
     images = middle[..., None, None] + (2 * light[:, None] - 1) * contrast[..., None, None]
     return np.clip(images + rng.randint(-30, 31, images.shape), 0, 255)

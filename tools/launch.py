@@ -63,7 +63,7 @@ def make_parser():
     parser = argparse.ArgumentParser(
         prog="launch.py",
         usage="launch.py -n N [-s N] [-H HOSTS] [options] COMMAND",
-        description=__doc__.partition("\n    launch.py")[0],
+        description=re.sub(r"\n    launch.py.*\n", "", __doc__),
         epilog=manual.TEXT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -113,6 +113,8 @@ def parse_args(argv=None):
     args = parser.parse_args(argv)
     if args.command[:1] == ["--"]:
         del args.command[0]
+    if args.check and not args.command:
+        args.command = ["python"]
     if not any(args.command):
         parser.error("no command to run: it stands after the options")
     if args.launcher is None:

@@ -18,6 +18,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--status", type=int, default=0)
 parser.add_argument("--raise", action="store_true", dest="raises")
 parser.add_argument("--sleep", type=float, default=0)
+parser.add_argument("--others", type=float, default=0, help="seconds the others sleep")
 parser.add_argument("--only", type=int, help="the worker the other arguments are for")
 args = parser.parse_args()
 
@@ -37,3 +38,5 @@ if args.only in (None, store.rank):
         raise ValueError("a plain error")
     if args.status:
         os._exit(args.status)
+else:
+    time.sleep(args.others)

@@ -174,7 +174,7 @@ class Attempt(Watch):
         running = {}
         for host in self.connections:
             argv = ssh.copy_argv(host, self.job.source, self.job.options)
-            log = tempfile.TemporaryFile()
+            log = tempfile.TemporaryFile()  # noqa: SIM115
             try:
                 process = subprocess.Popen(
                     argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True

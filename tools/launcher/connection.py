@@ -39,7 +39,7 @@ class Connection:
         self.ready = None  # the supervisor's first report
         self.last_words = []  # of ssh, or of a supervisor that failed
         self.answers = []  # lines of a check
-        self.closed = False
+        self.closed = False  # as far as it has been noticed
         self.waiting_since = time.monotonic()  # None while the launcher is the one to be slow
         self._lock = threading.Lock()
         self.popen = subprocess.Popen(
@@ -63,6 +63,11 @@ class Connection:
         """For how long nothing has come from the other end."""
         since = self.waiting_since
         return 0 if since is None or self.ready is None else time.monotonic() - since
+
+    def heard(self):
+        """Begin to count anew."""
+        if self.waiting_since is not None:
+            self.waiting_since = time.monotonic()
 
     def kill(self):
         """End this end of the connection; the other end notices and ends everything there."""
@@ -97,7 +102,6 @@ class Connection:
                 report = {"report": "said", "text": line.decode("utf-8", "replace").rstrip()}
             self._emit(report)
         self._stderr.join(timeout=1)
-        self.closed = True
         self._emit({"report": "closed", "status": self.popen.wait()})
 
     def _read_stderr(self):

@@ -1,6 +1,6 @@
 """What a host has to say before a job starts on it: run there by preflight, Python 3.6 or later.
 
-    python3 - DIRECTORY CREATE PROGRAM ROOT:PORT < hostcheck.py
+    python3 - DIRECTORY create|- PROGRAM sh|- ROOT:PORT < hostcheck.py
 
 Prints one JSON object; a value under "wrong" says why not.
 """
@@ -12,6 +12,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 
 IMPORT = """
 import numpy
@@ -30,18 +31,25 @@ def check_directory(directory, create):
         existing = os.path.dirname(existing)
     if not os.path.isdir(existing):
         return None, f"{directory}: no such folder"
-    if create and not os.access(existing, os.W_OK | os.X_OK):
-        return None, f"{existing}: may not write there"
+    if create:
+        try:
+            tempfile.TemporaryFile(dir=existing).close()
+        except OSError as error:
+            return None, f"{existing}: cannot write there: {error.strerror}"
     space = os.statvfs(existing)
     return space.f_bavail * space.f_frsize, None
 
 
-def check_program(program, directory):
+def check_program(program, directory, by_shell):
     """Can the first word of the command be run from that folder?"""
     if not program or shutil.which(program):
         return None
     if "/" in program and shutil.which(os.path.join(directory, program)):
         return None
+    if by_shell and "/" not in program and not subprocess.call(
+        ["sh", "-c", 'command -v "$0"', program], stdout=subprocess.DEVNULL
+    ):
+        return None  # something of the shell's own
     return f"{program}: command not found"
 
 
@@ -49,7 +57,7 @@ def check_mxnet(program):
     """The version of MXNet that the command's Python has."""
     if not re.match(r"python[\d.]*$", os.path.basename(program)):
         return None, None  # a script: no telling what it runs
-    run = subprocess.run(
+    run = subprocess.run(  # noqa: UP022  Python 3.6
         [program, "-c", IMPORT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60
     )
     found = re.search(r"mxnet==(\S+)", run.stdout.decode("utf-8", "replace"))
@@ -68,10 +76,10 @@ def check_reach(address):
         return f"{address}: {error.strerror or error} (a firewall?)"
 
 
-def main(directory, create, program, address):
+def main(directory, create, program, by_shell, address):
     answer = {"wrong": {}}
     answer["free"], answer["wrong"]["folder"] = check_directory(directory, create == "create")
-    answer["wrong"]["command"] = check_program(program, directory)
+    answer["wrong"]["command"] = check_program(program, directory, by_shell == "sh")
     answer["wrong"]["network"] = check_reach(address)
     if not answer["wrong"]["command"]:
         answer["mxnet"], answer["wrong"]["mxnet"] = check_mxnet(program)

@@ -54,11 +54,11 @@ def parse_host(text):
     HostsError
         Without the place, which `read_hosts` adds.
     """
-    address, *fields = text.split()
+    address, *fields = text.split() or [""]
     match = _HOST.fullmatch(address)
+    if address.count(":") > 1 and "[" not in address:
+        raise HostsError("an IPv6 address stands in brackets, as in [fd00::7]:22")
     if not match:
-        if address.count(":") > 1:
-            raise HostsError("an IPv6 address stands in brackets, as in [fd00::7]:22")
         raise HostsError(f"{address!r} is not a host name: letters, digits, '.', '-' and '_' only")
     user, name, ipv6, port = match.groups()
     values = {"user": user} if user else {}

@@ -153,8 +153,7 @@ def environment(job, process, root, port, address, processors, attempt):
         LAUNCH_LOCAL_WORKERS=str(here),
     )
     if process.role == "scheduler":
-        if env.get("PS_VERBOSE", "0") == "0":
-            env["PS_VERBOSE"] = "1"  # tells which node got which rank: see registration.py
+        env["PS_VERBOSE"] = "2"  # tells which node got which rank: see registration.py
     else:
         env["DMLC_NODE_HOST"] = announced_address(address, process.rank)
         before = job.count("worker") if process.role == "server" else 0

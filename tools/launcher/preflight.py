@@ -28,20 +28,18 @@ def first_program(command):
         return ""
     while words and re.match(r"[A-Za-z_]\w*=", words[0]):
         words.pop(0)
-    plain = words and re.fullmatch(r"[\w./+-]+", words[0])
-    shell = ("cd", "exec", "export", "set", "if", "for", "while", "true", "false", "exit", "ulimit")
-    return words[0] if plain and words[0] not in (*shell, ".", "source", "trap") else ""
+    return words[0] if words and re.fullmatch(r"[\w./+-]+", words[0]) else ""
 
 
 def order(job, ready, address, copying):
     """The order to a supervisor that makes its host answer."""
-    create = "create" if copying else "-"
+    flags = "create" if copying else "-", "sh" if len(job.command) == 1 else "-"
     program = first_program(job.command)
     if copying and "/" in program:
         program = ""  # may be among what is copied: the start will tell
     return {
         "name": "check",
-        "command": [ready["executable"], "-", job.directory, create, program, address],
+        "command": [ready["executable"], "-", job.directory, flags[0], program, flags[1], address],
         "env": {},
         "stdin": SOURCE.read_text(),
     }

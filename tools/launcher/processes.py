@@ -61,6 +61,16 @@ def send_signal(number, pids, kill=os.kill):
             pass
 
 
+def catches(pid, number):
+    """Does a process have a handler for this signal?"""
+    try:
+        with open(f"/proc/{pid}/status") as file:
+            caught = re.search(r"^SigCgt:\s*(\w+)", file.read(), re.MULTILINE)
+        return bool(caught and int(caught.group(1), 16) >> (number - 1) & 1)
+    except OSError:
+        return False
+
+
 def kill_all(mark, sessions):
     """KILL a family. Once is not enough: one of them may be forking meanwhile."""
     send_signal(signal.SIGKILL, sessions, os.killpg)
@@ -161,20 +171,31 @@ class Child:
         """What it started and what that forked, as far as it still lives."""
         return family(self.mark, (self.pid,))
 
-    def programs(self):
-        """The program itself, below the shells that only wait for it.
+    def signal(self, number):
+        """Signal the program itself, below the shells that only wait for it.
 
-        A shell ends on TERM at once while the program below may still be saving; the program's own
-        children (data loaders, say) are its business.
+        A shell without a trap ends on TERM at once, while the program below may still be saving.
+        The program's own children (data loaders, say) are its business.
+
+        Returns
+        -------
+        list of int
+            Who was signalled.
         """
         living = self.family()
-        layer = [self.pid]
-        while all(living[pid][3] in SHELLS for pid in layer if pid in living):
-            below = [pid for pid, entry in living.items() if entry[1] in layer]
-            if not below:
-                break
+        reached, layer = [], [self.pid]
+        while layer:
+            below = []
+            for pid in layer:
+                forked = [other for other, entry in living.items() if entry[1] == pid]
+                shell = pid in living and living[pid][3] in SHELLS
+                if not (shell and forked) or catches(pid, number):
+                    reached.append(pid)
+                if shell:
+                    below += forked
             layer = below
-        return layer
+        send_signal(number, reached)
+        return reached
 
     def note_line(self, stream, text, now):
         """Remember when an uncaught traceback began; one that was caught is followed by more."""

@@ -40,7 +40,7 @@ class Record:
         """Begin the log of a process, or go on with it."""
         if self.folder and process.name not in self.files:
             try:
-                self.files[process.name] = open(
+                self.files[process.name] = open(  # noqa: SIM115  as long as the job
                     self.path(process), "a", encoding="utf-8", errors="backslashreplace", newline=""
                 )
             except OSError as error:

@@ -1,7 +1,7 @@
 """Which node got which rank: read from what the scheduler says of itself.
 
-With PS_VERBOSE=1 ps-lite's scheduler logs every node it registers. The announced address tells which
-process that is (`job.announced_address`), so the ranks are not assumed but seen.
+With PS_VERBOSE=2 ps-lite's scheduler logs every node it registers. The announced address tells
+which process that is (`job.announced_address`), so the ranks are not assumed but seen.
 """
 
 import re
@@ -10,6 +10,7 @@ from launcher.job import announced_rank
 
 _VERBOSE = re.compile(r"\[\d\d:\d\d:\d\d\] \S*ps-lite\S*van\S*:\d+: ")
 _ASSIGNED = re.compile(r"assign rank=(\d+) to node role=(\w+), ip=([\d.]+), port=(\d+)")
+_ARRIVED = re.compile(r" => 1\. .*cmd=ADD_NODE, node=\{ role=(\w+), ip=([\d.]+),")
 _COMPLETE = re.compile(r"the scheduler is connected to \d+ workers and \d+ servers")
 
 
@@ -18,6 +19,8 @@ class Registration:
 
     Attributes
     ----------
+    arrived : set
+        Names of the processes the scheduler has heard of; ranks are given when all are there.
     nodes : dict
         name of a process: (the rank it was given, its address in octal, its port)
     complete : bool
@@ -25,12 +28,15 @@ class Registration:
     """
 
     def __init__(self):
-        self.nodes, self.complete = {}, False
+        self.arrived, self.nodes, self.complete = set(), {}, False
 
     def take(self, line):
         """Take in a line of the scheduler; True if it is one of ps-lite's own messages."""
         if not _VERBOSE.match(line):
             return False
+        arrived = _ARRIVED.search(line)
+        if arrived:
+            self.arrived.add(f"{arrived[1]}-{announced_rank(arrived[2])}")
         assigned = _ASSIGNED.search(line)
         if assigned:
             node, role, address, port = assigned.groups()

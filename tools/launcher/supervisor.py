@@ -22,7 +22,7 @@ import struct
 import sys
 import time
 
-from processes import Child, guard, kill_all, send_signal
+from processes import Child, guard, kill_all
 
 SILENCE_S = 10  # without a heartbeat from the launcher for this long everything is ended
 GRACE_S = 3  # between TERM and KILL
@@ -203,19 +203,19 @@ class Supervisor:
         for child in list(self.children.values()):
             if names is None or child.name in names:
                 if child.deadline is None:
-                    send_signal(signal.SIGTERM, child.programs())
+                    child.signal(signal.SIGTERM)
                 deadline = time.monotonic() + grace
                 child.deadline = min(child.deadline or deadline, deadline)
 
     def order_signal(self, number, names):
         for child in [child for name, child in self.children.items() if name in names]:
-            for pid in child.programs():
-                if number == signal.SIGABRT and hasattr(resource, "prlimit"):
-                    try:  # wanted is the stack on standard error, not a core file
+            if number == signal.SIGABRT and hasattr(resource, "prlimit"):
+                try:  # wanted is the stack on standard error, not a core file
+                    for pid in child.family():
                         resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
-                    except OSError:
-                        pass
-                send_signal(number, [pid])
+                except OSError:
+                    pass
+            child.signal(number)
 
     def order_address(self, toward=None, interface=None):
         """Which address of this host faces another one, or belongs to an interface?"""

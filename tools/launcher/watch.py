@@ -70,7 +70,7 @@ class Watch:
         self.failure = None
         self.leaving = False
         self.bound = None  # time.monotonic() when the scheduler began to listen
-        self.last_output = time.monotonic()
+        self.last_output = self.stepped = time.monotonic()
 
     def step(self, timeout=0.1):
         """Handle one event, or what has to be noticed without one; return (connection, report)."""
@@ -81,6 +81,11 @@ class Watch:
         else:
             fields = {name: value for name, value in report.items() if name != "report"}
             getattr(self, "on_" + report["report"])(connection, **fields)
+        now = time.monotonic()
+        if now - self.stepped > SILENCE_S / 2:  # it was us who were away: stopped, or swapped out
+            for connection in self.connections.values():
+                connection.heard()
+        self.stepped = now
         for silent in self.connections.values():
             if silent.silent_s() > SILENCE_S and not silent.closed:
                 silent.kill()
@@ -112,7 +117,7 @@ class Watch:
         if self.bound is None or registered.complete or not options.start_timeout:
             return
         if now - self.bound > options.start_timeout:
-            names = [str(p) for p in self.job.processes[1:] if p.name not in registered.nodes]
+            names = [str(p) for p in self.job.processes[1:] if p.name not in registered.arrived]
             message = f"--start-timeout: after {options.start_timeout:g} s still waiting for "
             self.fail(message + ", ".join(names), TIMED_OUT, kind="hanging")
 
@@ -193,6 +198,7 @@ class Watch:
             self.fail(f"{connection.host}: the supervisor there ends: {why}", 1)
 
     def on_closed(self, connection, status):
+        connection.closed = True
         self.fail(connection.epitaph(), shell_status(status) or 1, kind="away")
 
     def on_exit(self, connection, name, status, why=""):
@@ -209,6 +215,6 @@ class Watch:
             self.console.say(f"{member.process} {describe(status)} after all workers had ended")
             return
         kind, message = "failed", describe(status)
-        if name == "scheduler" and "bind failed" in " ".join(member.errors) and self.bound is None:
+        if name == "scheduler" and "bind failed" in " ".join(member.errors):
             kind = "again"
         self.fail(message, shell_status(status), member, kind)

@@ -1,0 +1,128 @@
+"""Hosts files, right and wrong; where processes go; which rank an address makes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from launcher.hosts import Host, HostsError, parse_host, read_hosts
+from launcher.job import PlacementMistake, announced_address, announced_rank, place
+
+TIME_BUDGET_S = 10
+
+names = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,20}", fullmatch=True)
+hosts = st.builds(
+    Host,
+    names,
+    st.none() | st.integers(1, 65535),
+    st.integers(1, 4096),
+    st.none() | names,
+)
+
+
+def written(host):
+    """A host as one would write it."""
+    port = f":{host.port}" if host.port else ""
+    user = f" user={host.user}" if host.user else ""
+    return f"{host.name}{port} slots={host.slots}{user}"
+
+
+@given(hosts)
+def test_what_is_written_is_read(host):
+    assert parse_host(written(host)) == host
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_host_or_a_mistake(text):
+    try:
+        host = parse_host(text or " x y")
+    except HostsError:
+        return
+    words = [host.name, host.user or "a"]
+    assert not any(word.startswith("-") or set(word) & set(" ;|&$`'\"<>\\\n*?()") for word in words)
+
+
+def test_a_file_with_all_there_is(tmp_path):
+    file = tmp_path / "hosts"
+    lines = [
+        "\ufeff# all",
+        "",
+        "d1 # first",
+        "me@d2:2222\r",
+        "[fd00::7]:22 slots=4 user=ubuntu",
+        "d1",
+    ]
+    file.write_text("\n".join(lines))
+    d1 = Host("d1")
+    assert read_hosts(str(file)) == [
+        d1,
+        Host("d2", 2222, user="me"),
+        Host("fd00::7", 22, 4, "ubuntu"),
+        d1,
+    ]
+
+
+def test_hosts_on_the_command_line():
+    assert read_hosts("d1,d2:23") == [Host("d1"), Host("d2", 23)]
+
+
+@pytest.mark.parametrize(
+    "line, why",
+    [
+        ("d1 slots=x", "slots must be a whole number from 1 to 4096"),
+        ("d1 slots=0", "slots must be"),
+        ("d1:0", "the port must be"),
+        ("d1:x", "the port must be"),
+        ("d1:", "the port must be"),
+        ("-oProxyCommand=x", "is not a host name"),
+        ("d1;reboot", "is not a host name"),
+        ("$(reboot)", "is not a host name"),
+        ("d1 user=a;b", "letters, digits"),
+        ("d1 user=-l", "letters, digits"),
+        ("d1 slot=2", "is not known"),
+        ("d1 slots=1 slots=2", "given twice"),
+        ("fd00::7", "stands in brackets"),
+        ("d0 slots=2", "is on"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line(tmp_path, line, why):
+    file = tmp_path / "hosts"
+    file.write_text(f"d0\n\n{line}\n")
+    with pytest.raises(HostsError, match=why) as caught:
+        read_hosts(str(file))
+    assert str(caught.value).startswith(f"{file}:3: {line!r}: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"# none\n\n", b"\xff\xfe\0d"])
+def test_a_file_without_hosts_is_a_mistake(tmp_path, content):
+    file = tmp_path / "hosts"
+    file.write_bytes(content)
+    with pytest.raises(HostsError, match=r"no hosts in it|not a text file"):
+        read_hosts(str(file))
+
+
+@given(st.integers(1, 20), st.integers(1, 20), st.integers(1, 9))
+def test_round_robin_is_the_published_placement(num_workers, num_servers, num_hosts):
+    hosts = [Host(f"h{i}") for i in range(num_hosts)]
+    scheduler, *others = place(num_workers, num_servers, hosts)
+    assert scheduler.host == hosts[0]
+    for i, process in enumerate(others):  # servers, then workers, as the old launcher dealt them
+        assert process.host == hosts[i % num_hosts]
+        assert process.name == (f"server-{i}" if i < num_servers else f"worker-{i - num_servers}")
+
+
+def test_fill_fills_slots():
+    hosts = [Host("a", slots=2), Host("b"), Host("c", slots=4)]
+    processes = place(4, 2, hosts, "fill")
+    assert [p.host.name for p in processes if p.role == "worker"] == ["a", "a", "b", "c"]
+    assert [p.host.name for p in processes if p.role == "server"] == ["a", "b"]
+    with pytest.raises(PlacementMistake, match="8 workers, but the hosts have 7 slots"):
+        place(8, 1, hosts, "fill")
+
+
+@given(st.lists(st.ip_addresses(v=4), min_size=1, max_size=30))
+def test_ranks_follow_numbers_for_any_addresses(addresses):
+    """ps-lite sorts by the announced address as a string, highest first."""
+    addresses = [str(a) for a in addresses if not str(a).startswith("0.")]
+    announced = [announced_address(a, rank) for rank, a in enumerate(addresses)]
+    assert sorted(announced, reverse=True) == announced
+    assert [announced_rank(a) for a in announced] == list(range(len(addresses)))

@@ -1,0 +1,154 @@
+"""A job on this machine: how it runs and how it ends."""
+
+import os
+import signal
+import time
+
+import pytest
+from launching import SUM_RANKS, Job, launch, shell
+
+TIME_BUDGET_S = 75
+
+
+def test_worker_i_is_rank_i_and_the_sum_is_right(tmp_path):
+    job = launch(tmp_path, "-n", 3, "-s", 2, "python", SUM_RANKS)
+    assert job.status == 0
+    for i in range(3):
+        assert f"[worker {i}] worker {i} is rank {i} of 3, sum 6" in job.out.read_text()
+
+
+def test_a_failed_worker_ends_the_job_with_its_status(tmp_path):
+    start = time.monotonic()
+    job = launch(tmp_path, "-n", 2, shell(worker1="echo oh no >&2; exit 3"))
+    assert job.status == 3
+    assert time.monotonic() - start < 5
+    assert "worker 1 on localhost: ended with status 3, at" in job.last_words()
+    assert job.last_words().endswith("  oh no")
+
+
+@pytest.mark.parametrize("role", ["worker-0", "server-1", "scheduler"])
+def test_a_killed_process_gives_128_plus_the_signal(tmp_path, role):
+    job = Job(tmp_path, "-n", 2, "--no-check", shell(other="echo up; sleep 60"))
+    job.wait_for(f"[{role.replace('-', ' ')}] up")
+    os.kill(min(job.role(role)), signal.SIGKILL)
+    assert job.wait() == 137
+    assert f"{role.replace('-', ' ')} on localhost: was killed by SIGKILL" in job.last_words()
+    assert not job.left()
+
+
+def test_a_worker_that_ends_with_0_stops_nobody(tmp_path):
+    command = shell(worker0="exit 0", worker1="sleep 1; echo done", other="exit 0")
+    job = launch(tmp_path, "-n", 2, "--no-check", command)
+    assert job.status == 0
+    assert "[worker 1] done" in job.out.read_text()
+
+
+def test_who_does_not_heed_term_is_killed_after_3_s(tmp_path):
+    start = time.monotonic()
+    stubborn = "trap '' TERM; while :; do sleep 1; done"
+    job = launch(
+        tmp_path, "-n", 2, "--no-check", shell(worker1="sleep 0.5; exit 1", other=stubborn)
+    )
+    assert job.status == 1
+    assert 3 < time.monotonic() - start < 6
+
+
+def test_a_plain_exception_in_a_worker_ends_the_job(tmp_path):
+    start = time.monotonic()
+    job = launch(tmp_path, "-n", 2, "python", SUM_RANKS, "--only", 1, "--raise", "--others", 40)
+    assert job.status == 1
+    assert time.monotonic() - start < 35
+    assert "worker 1 on localhost: printed a traceback" in job.last_words()
+    assert "ValueError: a plain error" in job.last_words()
+
+
+@pytest.mark.parametrize("escape", ["setsid sleep 77 &", "(setsid sleep 77 &) &", "sleep 77 &"])
+def test_what_a_worker_forked_goes_with_it(tmp_path, escape):
+    job = launch(tmp_path, "-n", 1, "--no-check", shell(worker0=f"{escape} sleep 0.3; exit 4"))
+    assert job.status == 4  # launch() has seen that nothing is left
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_to_the_launcher_lets_the_workers_save(tmp_path, number):
+    save = "trap 'sleep 1; echo saved; exit 75' TERM; echo up; while :; do sleep 0.1; done"
+    job = Job(tmp_path, "-n", 2, "--no-check", shell(worker0=save, worker1=save))
+    for i in range(2):
+        job.wait_for(f"[worker {i}] up")
+    job.popen.send_signal(number)
+    assert job.wait() == 75
+    assert job.text().count("] saved") == 2
+    assert not job.left()
+
+
+def test_workers_that_do_not_save_make_128_plus_the_signal(tmp_path):
+    job = Job(tmp_path, "-n", 2, "--no-check", "echo up; exec sleep 60")
+    job.wait_for("[worker 0] up")
+    job.popen.send_signal(signal.SIGTERM)
+    assert job.wait(10) == 143
+    assert "stopped by SIGTERM" in job.last_words()
+    assert not job.left()
+
+
+def test_the_program_below_a_shell_has_time_to_save(tmp_path):
+    program = (
+        "import signal, sys, time\nsignal.signal(15, lambda *_: (time.sleep(1), sys.exit(75)))"
+    )
+    program += "\nprint('up', flush=True)\ntime.sleep(60)"
+    (tmp_path / "save.py").write_text(program)
+    job = Job(tmp_path, "-n", 1, "--no-check", f"true; python {tmp_path}/save.py; exit $?")
+    job.wait_for("[worker 0] up")
+    job.popen.send_signal(signal.SIGTERM)
+    assert job.wait(10) == 75
+
+
+def test_a_second_interrupt_stops_at_once(tmp_path):
+    stubborn = "trap '' TERM; echo up; while :; do sleep 0.2; done"
+    job = Job(tmp_path, "-n", 1, "--no-check", shell(worker0=stubborn))
+    job.wait_for("[worker 0] up")
+    job.popen.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    job.popen.send_signal(signal.SIGINT)
+    assert job.wait(3) == 130
+    assert not job.left()
+
+
+def test_usr1_goes_to_the_workers(tmp_path):
+    act = "trap 'echo got it; exit 0' USR1; echo up; while :; do sleep 0.1; done"
+    job = Job(tmp_path, "-n", 2, "--no-check", shell(worker0=act, worker1=act, other="exit 0"))
+    job.wait_for("[worker 0] up")
+    job.wait_for("[worker 1] up")
+    job.popen.send_signal(signal.SIGUSR1)
+    assert job.wait(10) == 0
+    assert job.out.read_text().count("got it") == 2
+
+
+def test_two_jobs_at_once_both_finish(tmp_path):
+    jobs = [Job(tmp_path, "-n", 2, "-s", 1, "python", SUM_RANKS) for _ in range(2)]
+    assert [job.wait() for job in jobs] == [0, 0]
+    assert all(job.out.read_text().count("sum 3") == 2 for job in jobs)
+
+
+def test_a_local_job_listens_on_loopback_only(tmp_path):
+    command = ["-n", 2, "-s", 1, "python", SUM_RANKS, "--sleep", 4]
+    job = Job(tmp_path, *command)
+    job.wait_for("sum 3")
+    listening = os.popen("ss -Hltnp").read().splitlines()
+    pids = [f"pid={pid}," for pid in job.processes()]
+    ours = [line.split()[3] for line in listening if any(pid in line for pid in pids)]
+    assert job.wait() == 0
+    assert len(ours) >= 4  # one for each node
+    assert all(address.startswith("127.0.0.1:") for address in ours)
+
+
+@pytest.mark.parametrize("said", [None, "7"])
+def test_the_processors_are_shared_out_unless_the_user_says(tmp_path, monkeypatch, said):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    env = {"OMP_NUM_THREADS": said} if said else {}
+    job = launch(tmp_path, "-n", 2, "--no-check", "echo threads $OMP_NUM_THREADS", env=env)
+    threads = said or max(1, len(os.sched_getaffinity(0)) // 2)
+    assert f"[worker 0] threads {threads}" in job.text()
+
+
+def test_an_inherited_port_does_not_reach_the_nodes(tmp_path):
+    job = launch(tmp_path, "-n", 1, "--no-check", "echo port=$PORT.", env={"PORT": "8080"})
+    assert "[worker 0] port=." in job.text()

@@ -1,0 +1,303 @@
+"""What the launcher prints, keeps, passes on and refuses."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from launch import parse_args
+from launching import ROOT, SUM_RANKS, Job, launch, shell
+
+TIME_BUDGET_S = 75
+LAUNCH = [sys.executable, str(ROOT / "tools" / "launch.py")]
+words = st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+
+
+@given(st.from_regex(r"[^-\0][^\0]*", fullmatch=True), words)
+def test_the_command_line_of_the_program_is_left_alone(program, rest):
+    assert parse_args(["-n", "2", program, *rest]).command == [program, *rest]
+
+
+@settings(max_examples=20)
+@given(words)
+def test_any_words_reach_the_program_as_they_were(rest):
+    program = "import os, sys; print([os.fsencode(a) for a in sys.argv[1:]])"
+    command = [
+        *LAUNCH,
+        "-n",
+        "1",
+        "--no-check",
+        "--show",
+        "worker:0",
+        sys.executable,
+        "-c",
+        program,
+    ]
+    done = subprocess.run([*command, *rest], stdout=subprocess.PIPE, timeout=30)
+    assert done.stdout.decode() == f"[worker 0] {[os.fsencode(word) for word in rest]}\n"
+
+
+def test_options_of_the_program_stay_its_own():
+    args = parse_args(["-n", "2", "train.py", "-s", "5", "-n", "9", "--sync", "x"])
+    assert args.command == ["train.py", "-s", "5", "-n", "9", "--sync", "x"]
+    assert (args.num_workers, args.num_servers) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    "arguments, why",
+    [
+        (["-n", "0", "x"], "-n/--num-workers: '0' is not a whole number from 1"),
+        (["-n", "-3", "x"], "-n"),
+        (["-n", "2", "-s", "0", "x"], "-s/--num-servers"),
+        (["-n", "2", "-s", "900", "x"], "-s 900: for 2 workers that is too many"),
+        (["-n", "2"], "no command to run"),
+        (["-n", "2", ""], "no command to run"),
+        (["-n", "2", "--sync", "d", "x"], "--sync"),
+        (["-n", "2", "--launcher", "mesos", "x"], "--launcher mesos: available are local, ssh"),
+        (["-n", "2", "--launcher", "ssh", "x"], "--launcher ssh needs the hosts"),
+        (["-n", "2", "-H", "no/such/file", "x"], "no/such/file: No such file"),
+        (["-n", "2", "-H-oProxyCommand=x,d2", "x"], "is not a host name"),
+        (["-n", "2", "-H", "d1,d2;x", "x"], "is not a host name"),
+        (["-n", "2", "-H", "d1,", "--placement", "fill", "x"], "2 workers, but the hosts have 1"),
+        (["-n", "2", "--env", "1X=2", "x"], "'1X' is not the name of a variable"),
+        (["-n", "2", "--env", "NOT_SET_AT_ALL", "x"], "NOT_SET_AT_ALL is not set here"),
+        (["-n", "2", "--port", "70000", "x"], "'70000' is not a port"),
+        (["-n", "2", "--timeout", "-1", "x"], "'-1' is not a number of seconds"),
+        (["-n", "2", "--timeout", "nan", "x"], "'nan' is not a number of seconds"),
+        (["-n", "2", "--show", "boss", "x"], "'boss' is not like worker:0"),
+        (["-n", "2", "-H", "a,", "--ssh-option", "x", "x"], "--ssh-option 'x'"),
+        (["-n", "2", "-H", "a,", "--ssh-option=-oStrictHostKeyChecking=no", "x"], "always checked"),
+        (["-n", "2", "--log-dir", "/dev/null/x", "x"], "--log-dir /dev/null/x: Not a directory"),
+        (["-n", "2", "no_such_program", "x"], "no_such_program: command not found"),
+        (["-n", "2", "/etc/passwd"], "/etc/passwd: command not found"),
+    ],
+)
+def test_a_mistake_is_one_line_and_status_2(arguments, why, tmp_path):
+    done = subprocess.run([*LAUNCH, *arguments], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    (line,) = [
+        line for line in done.stderr.splitlines() if "FAILED" not in line and "ssh  " not in line
+    ]
+    assert why in line
+    assert not list(tmp_path.iterdir())
+
+
+def test_utf8_and_carriage_returns_keep_their_prefix(tmp_path):
+    program = "import sys, time; w = sys.stdout.buffer.write; f = sys.stdout.flush\n"
+    program += (
+        "w('grün€'.encode()[:-1]); f(); time.sleep(0.3); w('€\\n'.encode()[-2:] + b'\\xff\\n')\n"
+    )
+    program += "w(b'10%\\r20%\\r'); w(b'99%\\r'); w(b'100%\\r\\nend'); f()\n"
+    (tmp_path / "p.py").write_text(program)
+    command = ["--no-check", "--show", "worker", "python", tmp_path / "p.py"]
+    job = launch(tmp_path, "-n", 1, *command)
+    lines = job.out.read_bytes().decode().splitlines()
+    assert lines == [f"[worker 0] {text}" for text in ("grün€", "\\xff", "10%", "100%", "end")]
+
+
+def test_show_and_timestamps(tmp_path):
+    job = launch(
+        tmp_path,
+        "-n",
+        2,
+        "--no-check",
+        "--timestamps",
+        "--show",
+        "worker:1,server:*",
+        "echo hi; exit 0",
+    )
+    lines = sorted(
+        re.sub(r"\d", "0", line[:8]) + line[8:] for line in job.out.read_text().splitlines()
+    )
+    assert lines == [f"00:00:00 [{who}] hi" for who in ("server 0", "server 1", "worker 1")]
+
+
+def test_the_log_folder_has_a_file_a_process_and_job_json(tmp_path):
+    logs = tmp_path / "logs"
+    command = shell(worker1="echo hi; exit 5", other="sleep 30")
+    launch(tmp_path, "-n", 2, "--no-check", "--log-dir", logs, command)
+    names = {"scheduler.log", "server-0.log", "server-1.log", "worker-0.log", "worker-1.log"}
+    assert {path.name for path in logs.iterdir()} == names | {"job.json"}
+    assert (logs / "worker-1.log").read_text() == "hi\n"
+    kept = json.loads((logs / "job.json").read_text())
+    assert kept["status"] == 5
+    table = {row["name"]: row["status"] for row in kept["attempts"][0]["processes"]}
+    assert table["worker-1"] == 5
+    assert table["scheduler"] == 143
+
+
+def test_a_full_disk_ends_the_log_not_the_job(tmp_path):
+    (tmp_path / "worker-0.log").symlink_to("/dev/full")
+    command = shell(worker0="echo one; sleep 0.2; echo two", other="exit 0")
+    job = launch(tmp_path, "-n", 1, "--no-check", "--log-dir", tmp_path, command)
+    assert job.status == 0
+    assert job.out.read_text().count("[worker 0]") == 2
+    assert "No space left on device: this log ends here" in job.last_words()
+
+
+def test_nobody_sees_a_secret(tmp_path):
+    secret = "kB7-very-secret"
+    options = [
+        "--env",
+        "TOKEN",
+        "--env-worker",
+        f"DB_PASSWORD:{secret}2",
+        "--log-dir",
+        tmp_path / "l",
+    ]
+    command = "echo I have $TOKEN and $DB_PASSWORD; echo $TOKEN >&2; sleep 2; exit 3"
+    job = Job(tmp_path, "-n", 1, "--no-check", *options, command, env={"TOKEN": secret})
+    job.wait_for("I have")
+    seen = os.popen("ps -eww -o args").read().replace(f"DB_PASSWORD:{secret}2", "")  # ours, by hand
+    assert job.wait() == 3
+    kept = "".join(path.read_text() for path in (tmp_path / "l").iterdir())
+    assert "[worker 0] I have *** and ***" in job.out.read_text()
+    assert secret not in seen + kept + job.text()
+
+
+def test_a_dry_run_shows_no_secret_and_touches_no_host():
+    options = ["-n", "2", "-H", "d8,d9", "--dry-run", "--env", "API_KEY=abcdef"]
+    command = [*LAUNCH, *options, "python", "x.py", "--password", "hunter22", "a b"]
+    out = subprocess.run(command, check=True, text=True, capture_output=True, timeout=10).stdout
+    assert "abcdef" not in out
+    assert "hunter22" not in out
+    assert "DMLC_PS_ROOT_URI=<address of d8> " in out
+    assert "DMLC_PS_ROOT_PORT=<free port> " in out
+    assert "python x.py --password '***' 'a b'" in out
+
+
+def test_variables_reach_the_roles_they_are_for(tmp_path):
+    options = ["--env", "A=1", "--env", "B", "--env-worker", "C:x:y", "--env-server", "D=a=b c"]
+    show = "echo A=$A B=$B C=$C D=$D attempt $LAUNCH_ATTEMPT of $LAUNCH_LOCAL_WORKERS"
+    job = launch(tmp_path, "-n", 1, "--no-check", *options, show, env={"B": "ü 'q'"})
+    assert "[worker 0] A=1 B=ü 'q' C=x:y D= attempt 1 of 1" in job.text()
+    assert "[server 0] A=1 B=ü 'q' C= D=a=b c attempt" in job.text()
+    assert "[scheduler] A=1 B=ü 'q' C= D= attempt" in job.text()
+
+
+def test_a_time_limit_gives_124(tmp_path):
+    job = launch(tmp_path, "-n", 1, "--no-check", "--timeout", 1.5, "sleep 60")
+    assert job.status == 124
+    assert "--timeout: not done after 1.5 s" in job.last_words()
+
+
+def test_a_stall_prints_the_stacks(tmp_path):
+    (tmp_path / "wait.py").write_text("import time\ndef waits():\n    time.sleep(60)\nwaits()\n")
+    options = ["--stall-timeout", 1.5, "--log-dir", tmp_path / "logs"]
+    job = launch(
+        tmp_path, "-n", 1, "--no-check", *options, f"true; python {tmp_path}/wait.py; true"
+    )
+    assert job.status == 124
+    assert "--stall-timeout: no output from any process for 1.5 s" in job.last_words()
+    assert 'wait.py", line 3 in waits' in (tmp_path / "logs" / "worker-0.log").read_text()
+
+
+def test_a_start_that_does_not_complete_names_who_is_missing(tmp_path):
+    (tmp_path / "late.py").write_text(
+        "import os, time\nif os.environ.get('LAUNCH_WORKER_ID') == '1': time.sleep(60)\n"
+        + pathlib.Path(SUM_RANKS).read_text()
+    )
+    job = launch(
+        tmp_path,
+        "-n",
+        2,
+        "-s",
+        1,
+        "--no-check",
+        "--start-timeout",
+        12,
+        "python",
+        "late.py",
+        cwd=tmp_path,
+    )
+    assert job.status == 124
+    assert "still waiting for worker 1" in job.last_words()
+
+
+def test_a_failed_job_starts_again_as_often_as_allowed(tmp_path):
+    command = shell(worker0="echo try $LAUNCH_ATTEMPT; sleep 0.6; exit 4")
+    options = ["--max-restarts", 2, "--min-uptime", 0.5]
+    job = launch(tmp_path, "-n", 1, "--no-check", *options, command)
+    assert job.status == 4
+    assert re.findall(r"\[worker 0\] try (\d)", job.text()) == ["1", "2", "3"]
+
+
+def test_a_job_that_fails_at_once_does_not_start_again(tmp_path):
+    command = shell(worker0="echo try; exit 4")
+    job = launch(tmp_path, "-n", 1, "--no-check", "--max-restarts", 2, command)
+    assert job.status == 4
+    assert job.out.read_text().count("try") == 1
+
+
+def test_saving_is_not_counted_as_a_failure(tmp_path):
+    worker = "sleep 0.6; case $LAUNCH_ATTEMPT in 4) exit 0;; 3) exit 1;; *) exit 75;; esac"
+    options = ["--max-restarts", 1, "--min-uptime", 0.5]
+    job = launch(tmp_path, "-n", 1, "--no-check", *options, shell(worker0=worker, other="exit 0"))
+    assert job.status == 0
+
+
+def test_saving_twice_without_progress_ends_the_job(tmp_path):
+    command = shell(worker0="echo try; exit 75")
+    job = launch(tmp_path, "-n", 1, "--no-check", "--max-restarts", 5, command)
+    assert job.status == 75
+    assert job.out.read_text().count("try") == 2
+
+
+def test_a_stop_on_request_is_not_restarted(tmp_path):
+    options = ["--max-restarts", 5, "--min-uptime", 0]
+    job = Job(tmp_path, "-n", 1, "--no-check", *options, "echo up; exec sleep 60")
+    job.wait_for("[worker 0] up")
+    time.sleep(0.2)
+    job.popen.send_signal(signal.SIGTERM)
+    assert job.wait(10) == 143
+
+
+def test_a_port_that_is_taken_meanwhile_makes_the_start_repeat(tmp_path):
+    """The first scheduler finds its port taken, as if another program had been faster."""
+    thief = (
+        "import os, socket\n"
+        "if os.environ['DMLC_ROLE'] == 'scheduler' and not os.path.exists('stolen'):\n"
+        "    open('stolen', 'w').close()\n"
+        "    thief = socket.socket()\n"
+        "    thief.bind(('127.0.0.1', int(os.environ['DMLC_PS_ROOT_PORT'])))\n"
+        "    thief.listen()\n"
+    )
+    (tmp_path / "p.py").write_text(thief + pathlib.Path(SUM_RANKS).read_text())
+    job = launch(tmp_path, "-n", 2, "-s", 1, "--no-check", "python", "p.py", cwd=tmp_path)
+    assert job.status == 0
+    assert "starting again" in job.last_words()
+    assert job.out.read_text().count("sum 3") == 2
+
+
+def test_a_pinned_port_that_is_taken_is_a_mistake(tmp_path):
+    first = Job(tmp_path, "-n", 1, "--no-check", "--port", 15123, "echo up; sleep 3")
+    first.wait_for("[worker 0] up")
+    second = launch(tmp_path, "-n", 1, "--no-check", "--port", 15123, "echo up")
+    assert second.status == 2
+    assert "port 15123: Address already in use" in second.last_words()
+    assert first.wait() == 0
+
+
+def test_help_is_a_manual():
+    done = subprocess.run([*LAUNCH, "--help"], check=True, text=True, capture_output=True)
+    for topic in ("On the hosts of a file", "definitions", "environment variables", "on failure"):
+        assert topic in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+def test_it_works_inside_a_notebook_cell(tmp_path):
+    from nbclient import NotebookClient
+    from nbformat.v4 import new_code_cell, new_notebook
+
+    line = f"%run {ROOT}/tools/launch.py -n 2 --no-check --show worker echo hello"
+    notebook = new_notebook(cells=[new_code_cell(line)])
+    NotebookClient(notebook, timeout=60, resources={"metadata": {"path": tmp_path}}).execute()
+    printed = "".join(output.get("text", "") for output in notebook.cells[0].outputs)
+    assert sorted(printed.splitlines()) == ["[worker 0] hello", "[worker 1] hello"]

@@ -1,0 +1,262 @@
+"""Jobs on other hosts, over real ssh: the cluster of `tools/cluster.py`."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+from launching import CLUSTER, PROGRAMS, ROOT, Job, cluster, launch, on_hosts, shell, why_no_cluster
+
+TIME_BUDGET_S = 120
+pytestmark = pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or "")
+SUM = "python /home/ubuntu/job/sum_ranks.py"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hosts():
+    cluster("up", "--hosts", "2")
+    yield
+    cluster("down")
+
+
+def on_host(name, command):
+    return cluster("ssh", name, command, check=False).stdout
+
+
+def left_on(name):
+    """Commands on a host that are not its own."""
+    lines = on_host(name, "ps -eww -o args=").splitlines()
+    own = ("cluster_host.py", "sshd:", "ps -eww", "sh -c ps")
+    return [line for line in lines if not any(word in line for word in own)]
+
+
+def nothing_left(seconds=3):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and (left_on("d1") or left_on("d2")):
+        time.sleep(0.1)
+    return not left_on("d1") + left_on("d2")
+
+
+def bytes_of(name):
+    (line,) = [line for line in cluster("status").stdout.splitlines() if line.startswith(name)]
+    return int(re.search(r"received (\d+)", line)[1])
+
+
+def test_the_published_command_line_copies_and_trains(tmp_path):
+    before = bytes_of("d2")
+    sync = ("--sync-dst-dir", "/home/ubuntu/job", "--launcher", "ssh")
+    job = launch(tmp_path, "-n", 3, "-s", 2, *on_hosts(), *sync, SUM, cwd=PROGRAMS)
+    assert job.status == 0
+    for rank, host in enumerate(["d1", "d2", "d1"]):
+        assert f"[worker {rank} {host}] worker {rank} is rank {rank} of 3, sum 6" in job.text()
+        assert f"[launch] worker {rank} is on {host}" in job.text()
+    assert "sum_ranks.py" in on_host("d2", "ls job")
+    assert not os.path.exists("/home/ubuntu/job")
+    assert bytes_of("d2") - before > 20000
+    assert nothing_left()
+
+
+def test_a_failure_on_one_host_stops_the_others(tmp_path):
+    command = shell(worker1="echo $(hostname) is out of luck >&2; exit 9")
+    job = launch(tmp_path, "-n", 2, *on_hosts(), "--no-check", command, cwd="/tmp")
+    assert job.status == 9
+    assert "worker 1 on d2: ended with status 9" in job.last_words()
+    assert "d2 is out of luck" in job.last_words()
+    assert nothing_left()
+
+
+def start(tmp_path, *options, command="echo up; exec sleep 60"):
+    job = Job(tmp_path, "-n", 2, *on_hosts(), "--no-check", *options, command, cwd="/tmp")
+    for i, host in enumerate(["d1", "d2"]):
+        job.wait_for(f"[worker {i} {host}] up")
+    return job
+
+
+def test_a_killed_launcher_leaves_nothing_on_the_hosts(tmp_path):
+    job = start(tmp_path)
+    job.popen.kill()
+    job.wait()
+    assert nothing_left(6)
+    assert not job.left()
+
+
+def test_a_killed_ssh_client_ends_the_job(tmp_path):
+    job = start(tmp_path)
+    (pid,) = job.processes("ssh ", " -- d2 ")
+    os.kill(pid, signal.SIGKILL)
+    assert job.wait(15) in (137, 255)
+    assert nothing_left()
+
+
+@pytest.mark.parametrize("whom", ["supervisor", "sshd"])
+def test_what_is_killed_on_a_host_ends_the_job(tmp_path, whom):
+    job = start(tmp_path)
+    pattern = {"supervisor": "[s]tdin.buffer", "sshd": "[s]shd: ubuntu@notty"}[whom]
+    on_host("d2", f"kill -9 $(ps -eo pid=,ppid=,args= | grep '{pattern}' | head -n 1 | cut -c1-8)")
+    assert job.wait(15) > 0
+    assert "d2:" in job.last_words()
+    assert nothing_left()
+
+
+def test_a_cut_host_is_noticed_and_nothing_runs_on(tmp_path):
+    job = start(tmp_path)
+    cluster("cut", "d2")
+    try:
+        began = time.monotonic()
+        assert job.wait(20) == 255
+        assert time.monotonic() - began < 10 + 3 + 2
+        assert "d2: not heard of for 10 s" in job.last_words()
+        inside = json.loads((CLUSTER / "state.json").read_text())["holders"]["d2"][0]
+        time.sleep(4)
+        names = subprocess.check_output(
+            ["nsenter", f"--pid=/proc/{inside}/ns/pid_for_children", f"--mount=/proc/{inside}/ns/mnt"]
+            + ["ps", "-eo", "args="],
+            text=True,
+        )
+        assert "sleep" not in names
+        assert "stdin.buffer" not in names
+    finally:
+        cluster("mend", "d2")
+    assert nothing_left()
+    assert not job.left()
+
+
+def test_no_value_is_seen_on_any_host(tmp_path):
+    secret = "kB7-very-secret"
+    options = ["--env", "TOKEN", "--log-dir", tmp_path / "logs"]
+    job = Job(
+        tmp_path,
+        *("-n", 2, *on_hosts(), "--no-check", *options, "echo have $TOKEN; sleep 3; exit 3"),
+        env={"TOKEN": secret},
+        cwd="/tmp",
+    )
+    job.wait_for("[worker 1 d2] have ***")
+    seen = on_host("d1", "ps -eww -o args") + on_host("d2", "ps -eww -o args")
+    seen += os.popen("ps -eww -o args").read()
+    assert job.wait() == 3
+    kept = "".join(path.read_text() for path in (tmp_path / "logs").iterdir())
+    assert "have" in kept
+    assert secret not in seen + kept + job.text()
+
+
+def test_only_named_variables_and_those_of_training_travel(tmp_path):
+    env = {"SOME_OTHER": "x", "MXNET_X": "1", "MINE": "2"}
+    show = "echo =$SOME_OTHER=$MXNET_X=$MINE="
+    job = launch(
+        tmp_path, "-n", 2, *on_hosts(), "--no-check", "--env", "MINE", show, env=env, cwd="/tmp"
+    )
+    assert "[worker 1 d2] ==1=2=" in job.text()
+
+
+def test_the_check_is_a_table_with_a_fix(tmp_path):
+    job = launch(tmp_path, "-n", 2, *on_hosts(), "--check", SUM, cwd="/tmp")
+    assert job.status == 0
+    assert re.search(r"d2 +ok +3\.\d+\.\d+ +1\.9\.1 +ok +\d+ GiB free +ok", job.last_words())
+    job = launch(tmp_path, "-n", 2, *on_hosts(), "--check", "nothing here", cwd=tmp_path)
+    assert job.status == 2
+    assert "d2: nothing: command not found: give its full path" in job.last_words()
+
+
+def test_a_host_without_mxnet_is_told(tmp_path):
+    job = launch(tmp_path, "-n", 2, *on_hosts(), "/usr/bin/python3 train.py", cwd="/tmp")
+    assert job.status == 2
+    assert "d1: import mxnet: ModuleNotFoundError: No module named" in job.last_words()
+    assert "python -m pip install mxnet" in job.last_words()
+
+
+@pytest.mark.parametrize(
+    "folder, why", [("/proc/x", "cannot write there"), ("/etc/passwd/x", "no such folder|Not a dir")]
+)
+def test_a_folder_that_cannot_be_written_is_told(tmp_path, folder, why):
+    sync = ("--sync-dst-dir", folder)
+    job = launch(tmp_path, "-n", 2, *on_hosts(), *sync, SUM, cwd=PROGRAMS)
+    assert job.status == 2
+    assert re.search(f"d[12].*({why})", job.last_words())
+
+
+def test_an_rsync_error_is_an_error(tmp_path):
+    sync = ("--sync-dst-dir", "/etc/passwd/x", "--no-check")
+    job = launch(tmp_path, "-n", 2, *on_hosts(), *sync, SUM, cwd=PROGRAMS)
+    assert job.status == 2
+    assert re.search("d[12]: rsync ended with status 1?[0-9]: ", job.last_words())
+
+
+def test_what_must_not_be_copied_is_not(tmp_path):
+    for name in (".git/x", "data/x", "sub/data/x", "a.params", "keep me.py", "skip.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    sync = ("--sync-dst-dir", "/home/ubuntu/a b", "--sync-exclude", "*.txt", "--no-check")
+    job = launch(CLUSTER, "-n", 2, *on_hosts(), *sync, "ls -A; ls sub", cwd=tmp_path)
+    assert job.status == 0
+    shown = [line for line in job.out.read_text().splitlines() if line.startswith("[worker 1 d2]")]
+    assert [line.split("] ")[1] for line in shown] == ["keep me.py", "sub", "data"]
+
+
+@pytest.mark.parametrize(
+    "host, option, why",
+    [
+        ("d7", None, "Could not resolve hostname"),
+        ("d1:2222", None, "Connection refused"),
+        ("d1", "-oPreferredAuthentications=password", "Permission denied"),
+        ("d1", "-oUserKnownHostsFile={}/wrong", "Host key verification failed"),
+    ],
+)
+def test_who_cannot_be_reached_is_told_with_a_hint(tmp_path, host, option, why):
+    """A wrong name, port, key; a changed host key."""
+    known = (CLUSTER / "known_hosts").read_text().splitlines()
+    swapped = known[0].split()[0] + " " + " ".join(known[1].split()[1:])
+    (CLUSTER / "wrong").write_text(swapped + "\n")
+    options = [f"--ssh-option={option.format(CLUSTER)}"] if option else []
+    hosts = ("-H", f"d2,{host}", *options, *on_hosts()[2:])
+    job = launch(tmp_path, "-n", 2, *hosts, "true", cwd="/tmp")
+    assert job.status == 255
+    assert re.search(rf"d\d: no connection: .*{why}", job.last_words())
+    assert "hint: " in job.last_words()
+
+
+def test_a_new_host_is_accepted_and_a_strict_configuration_respected(tmp_path):
+    known = tmp_path / "known"
+    hosts = ("-H", "d1,", f"--ssh-option=-oUserKnownHostsFile={known}", *on_hosts()[2:])
+    strict = "--ssh-option=-oStrictHostKeyChecking=yes"
+    assert launch(tmp_path, "-n", 1, strict, *hosts, "--no-check", "true", cwd="/tmp").status == 255
+    assert launch(tmp_path, "-n", 1, *hosts, "--no-check", "true", cwd="/tmp").status == 0
+    assert known.read_text()
+
+
+def test_ports_are_open_on_the_routed_address_only(tmp_path):
+    sync = ("--sync-dst-dir", "/home/ubuntu/job", "--no-check")
+    job = Job(tmp_path, "-n", 2, *on_hosts(), *sync, f"{SUM} --sleep 5", cwd=PROGRAMS)
+    job.wait_for("sum 3")
+    listening = on_host("d2", "ss -Hltn").split("\n")
+    ports = [line.split()[3] for line in listening if line and not line.split()[3].endswith(":22")]
+    assert job.wait() == 0
+    assert len(ports) == 2
+    assert all(port.startswith("10.77.") for port in ports)
+
+
+def test_a_restart_waits_for_a_host_that_is_away(tmp_path):
+    options = ("--max-restarts", 1, "--min-uptime", 0, "--start-timeout", 40)
+    job = start(tmp_path, *options, command="echo up $LAUNCH_ATTEMPT; exec sleep 600")
+    cluster("cut", "d2")
+    try:
+        job.wait_for("waiting for the host", 40)
+    finally:
+        cluster("mend", "d2")
+    job.wait_for("[worker 1 d2] up 2", 30)
+    job.popen.send_signal(signal.SIGTERM)
+    assert job.wait(10) == 143
+    assert nothing_left()
+
+
+def test_the_launching_machine_needs_no_mxnet(tmp_path):
+    plain = tmp_path / "bin"
+    plain.mkdir()
+    python = "/usr/bin/python3"
+    if not os.path.exists(python):
+        pytest.skip("no Python of the system's own")
+    command = [python, ROOT / "tools" / "launch.py", "-n", "2", *on_hosts(), "--check", "python"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd="/tmp", timeout=60)
+    assert done.returncode == 0

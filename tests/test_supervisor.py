@@ -1,0 +1,154 @@
+"""Nothing is left, whoever is killed."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from launcher.connection import BOOTSTRAP, REMOTE_PYTHON
+from launching import ROOT, Job, shell
+
+TIME_BUDGET_S = 60
+WAIT = "echo up; exec sleep 60"
+
+
+def start(tmp_path, *options):
+    """A job with two workers that wait."""
+    job = Job(tmp_path, "-n", 2, "-s", 1, "--no-check", *options, WAIT)
+    for i in range(2):
+        job.wait_for(f"[worker {i}] up")
+    return job
+
+
+def children(pid):
+    """The child processes of a process."""
+    return [int(word) for word in os.popen(f"ps -o pid= --ppid {pid}").read().split()]
+
+
+def supervisor_and_guard(job):
+    (supervisor,) = children(job.pid)
+    (guard,) = [pid for pid in children(supervisor) if b"-c\0import" in cmdline(pid)]
+    return supervisor, guard
+
+
+def cmdline(pid):
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        return file.read()
+
+
+def test_a_killed_launcher_leaves_nothing(tmp_path):
+    job = start(tmp_path)
+    job.popen.kill()
+    assert job.wait() == -9
+    assert not job.left(5)
+
+
+def test_a_killed_supervisor_leaves_nothing(tmp_path):
+    job = start(tmp_path)
+    os.kill(supervisor_and_guard(job)[0], signal.SIGKILL)
+    assert job.wait(10) == 137
+    assert not job.left()
+
+
+def test_a_killed_guard_ends_the_job(tmp_path):
+    job = start(tmp_path)
+    os.kill(supervisor_and_guard(job)[1], signal.SIGKILL)
+    assert job.wait(10) == 1
+    assert "its guard was killed" in job.last_words()
+    assert not job.left()
+
+
+def test_launcher_and_supervisor_killed_together_leave_nothing(tmp_path):
+    job = start(tmp_path)
+    supervisor, _ = supervisor_and_guard(job)
+    job.popen.kill()
+    os.kill(supervisor, signal.SIGKILL)
+    job.wait()
+    assert not job.left()
+
+
+def test_a_stopped_launcher_counts_as_silent(tmp_path):
+    job = start(tmp_path)
+    job.popen.send_signal(signal.SIGSTOP)
+    time.sleep(9)
+    assert job.processes(".worker-0")
+    assert not {pid for pid in job.left(8) if pid != job.pid and pid not in children(job.pid)}
+    job.popen.send_signal(signal.SIGCONT)
+    assert job.wait(10) == 1
+    assert "nothing was heard from the launcher" in job.last_words()
+
+
+def test_a_stopped_supervisor_counts_as_lost(tmp_path):
+    job = start(tmp_path)
+    os.kill(supervisor_and_guard(job)[0], signal.SIGSTOP)
+    assert job.wait(20) == 255
+    assert "not heard of for 10 s" in job.last_words()
+    assert not job.left()
+
+
+@pytest.mark.parametrize("escape", ["setsid sleep 77 &", "(setsid sleep 77 &) &", "sleep 77 &"])
+def test_what_a_worker_forked_goes_when_its_supervisor_is_killed(tmp_path, escape):
+    command = shell(worker0=f"{escape} echo up; exec sleep 60")
+    job = Job(tmp_path, "-n", 1, "-s", 1, "--no-check", command)
+    job.wait_for("[worker 0] up")
+    os.kill(supervisor_and_guard(job)[0], signal.SIGKILL)
+    job.wait(10)
+    assert not job.left()
+
+
+def test_a_slow_screen_stops_nothing(tmp_path):
+    """A pipe that nobody reads for longer than the silence allowed blocks output, not the job."""
+    command = [sys.executable, str(ROOT / "tools" / "launch.py"), "-n", "1", "--no-check"]
+    chatty = shell(worker0="yes ' a long line' | head -n 100000; echo end", other="exit 0")
+    with subprocess.Popen([*command, chatty], stdout=subprocess.PIPE) as process:
+        time.sleep(13)
+        lines = process.stdout.read().splitlines()
+    assert process.returncode == 0
+    assert len(lines) == 100001
+    assert lines[-1] == b"[worker 0] end"
+
+
+def run_supervisor(python, orders):
+    """Run a bare supervisor: what it reports, its exit status."""
+    command = [python, "-c", REMOTE_PYTHON]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        process.stdin.write(repr(BOOTSTRAP).encode() + b"\n")
+        process.stdin.flush()
+        ready = process.stdout.readline()
+        process.stdin.write(orders)
+        process.stdin.close()
+        reports = [json.loads(line) for line in [ready, *process.stdout]]
+    return reports, process.returncode
+
+
+@pytest.mark.parametrize("garbage", [b"no json\n", b'{"order": "nonsense"}\n', b"\xff\0\n", b"\n"])
+def test_garbage_in_place_of_orders_ends_the_supervisor(garbage):
+    reports, status = run_supervisor(sys.executable, b'{"order": "hold", "mark": "m"}\n' + garbage)
+    assert (reports[0]["report"], status) == ("ready", 1)
+
+
+def pythons(*versions):
+    """Where Pythons of these versions are: on PATH, or under pyenv."""
+    pyenv = pathlib.Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
+    for version in versions:
+        found = sorted(pyenv.glob(f"{version}.*/bin/python")) or [shutil.which(f"python{version}")]
+        yield str(found[0]) if found[0] else None
+
+
+@pytest.mark.parametrize("version", ["3.6", "3.7", "3.13"])
+def test_a_host_may_have_an_older_or_newer_python(version):
+    (python,) = pythons(version)
+    if python is None:
+        pytest.skip(f"no Python {version} here, on PATH or under pyenv")
+    start = {"order": "start", "name": "a", "command": ["sh", "-c", "echo hi; exit 3"], "env": {}}
+    orders = b'{"order": "hold", "mark": "m"}\n' + json.dumps(start).encode() + b"\n"
+    reports, status = run_supervisor(python, orders)
+    assert reports[0]["python"].startswith(version)
+    assert "started" in [report["report"] for report in reports]
+    assert status == 0
