@@ -86,6 +86,16 @@ def test_measuring_flags_read_only_repeat_a_batch_and_write_a_trace(tmp_path):
     assert any("Convolution" in str(name) or "CachedOp" in str(name) for name in names)
 
 
+def test_without_a_network_images_are_made_and_a_warning_says_so(tmp_path):
+    nowhere = {name: "http://127.0.0.1:9" for name in ("http_proxy", "https_proxy")}
+    options = ("--data", "auto", "--data-dir", str(tmp_path), *SHORT[2:])
+    job = train(*options, env=nowhere)
+    assert job.returncode == 0 and "on self-made images" in job.stdout, job.stderr
+    assert job.stderr.count("warning: CIFAR-10 is not to be had here") == 1
+    refused = train("--data", "cifar10", *options[2:], env=nowhere)
+    assert refused.returncode == 2 and "no address gave CIFAR-10" in refused.stderr
+
+
 def test_bfloat16_trains():
     job = train(*SHORT, "--dtype", "bfloat16")
     assert job.returncode == 0 and len(accuracies(job.stdout)) == 1, job.stderr
