@@ -91,7 +91,7 @@ class ImageSource:
             test = EvalLoader(test_images, test_labels, *share, self.augmentation)
             length = len(labels)
         else:
-            stream = (args.image_shape, args.batch_size, workers)
+            stream = (args.image_shape, args.num_classes, args.batch_size, workers)
             train = records.StreamLoader(
                 args.data_train, *stream, args.seed, self.augmentation, args.num_examples
             )

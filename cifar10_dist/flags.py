@@ -81,7 +81,7 @@ def create_parser():
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    launched = "DMLC_ROLE" in os.environ
+    launched = "DMLC_PS_ROOT_URI" in os.environ
 
     add = parser.add_argument_group("devices and workers").add_argument
     add(
