@@ -180,6 +180,11 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch):
     )
     if args.dtype == "float16":
         amp.init_trainer(trainer)
+    # The Trainer would do this in its first step, and then push gradients at once: on the way they
+    # can overtake a worker's pull of rank 0's weights, which then gets gradients for weights.
+    trainer._init_kvstore()
+    trainer._init_params()
+    mx.nd.waitall()
     return trainer, schedule
 
 

@@ -47,6 +47,17 @@ def test_two_workers_learn_and_the_lines_are_as_promised():
     assert "[worker 1] Epoch[0]" not in job.stdout
 
 
+@pytest.mark.parametrize("kind", ["dist_sync", "dist_async"])
+def test_all_workers_hold_the_same_parameters(kind):
+    few_steps = ("--num-examples", "640", "--batch-size", "64", "--num-epochs", "1")
+    options = ("--data", "synthetic", "--network", "cifar_resnet20_v1", *few_steps)
+    command = (sys.executable, "tests/programs/same_parameters.py", *options, "--kv-store", kind)
+    for _ in range(3):  # the order of the first messages is chance
+        job = launch(3, *command)
+        assert job.returncode == 0, job.stdout + job.stderr
+        assert job.stdout.count("the same parameters") == 3
+
+
 def test_an_old_command_line_trains_and_saves_files_that_plain_mxnet_loads(tmp_path):
     old = ["--network", "resnet", "--num-layers", "8", "--kv-store", "dist_device_sync"]
     prefix = str(tmp_path / "out" / "model")
