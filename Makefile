@@ -1,0 +1,48 @@
+# `make train` and `make test` are all that a fresh machine needs: both build .venv first.
+PYTHON  ?=
+DEVICE  ?=
+WORKERS ?= 2
+ARGS    ?= --data synthetic --num-epochs 4
+TESTS   ?=
+PYTHONS ?=
+
+# Any Python will do to start with; make_venv.py chooses the one for .venv.
+START := $(firstword $(foreach name,python3 python3.11 python3.10 python3.12 python3.9 python3.8, \
+	$(shell command -v $(name) 2>/dev/null)))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup train test test-pythons test-gpu-install lint clean
+
+help:
+	@echo "make setup             build .venv (PYTHON=python3.10, DEVICE=cpu or gpu: default, what fits)"
+	@echo "make train             train on CIFAR-10-like images, 2 workers on this machine (WORKERS=, ARGS=)"
+	@echo "make test              run the tests (TESTS=tests/test_mxnet_setup.py)"
+	@echo "make test-pythons      a short training run on every Python from 3.8 to 3.12 here (PYTHONS=)"
+	@echo "make test-gpu-install  install the GPU packages and import them, without a GPU (2 GB)"
+	@echo "make lint              check the style of the code"
+	@echo "make clean             remove .venv and everything built"
+
+setup:
+	@test -n "$(START)" || { echo "make: no Python found: install Python 3.8 to 3.12" >&2; exit 2; }
+	@exec $(START) tools/make_venv.py --python "$(PYTHON)" --device "$(DEVICE)"
+
+train: setup
+	.venv/bin/python tools/launch.py -n $(WORKERS) -s $(WORKERS) --launcher local \
+		".venv/bin/python cifar10_dist/cifar10_dist.py $(ARGS)"
+
+test: setup
+	@.venv/bin/python -m pytest $(TESTS)
+
+test-pythons: setup
+	@.venv/bin/python tests/smoke_pythons.py $(PYTHONS)
+
+test-gpu-install:
+	@sh tests/gpu_install/run.sh "$(START)"
+
+lint: setup
+	@.venv/bin/python -m ruff check .
+	@.venv/bin/python -m ruff format --check .
+
+clean:
+	rm -rf .venv .venv.lock build .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +

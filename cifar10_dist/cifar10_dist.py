@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Train a network on CIFAR-10: on one device, on several devices, on several workers.
+
+One process, all GPUs of the machine, or its CPU:
+    python cifar10_dist.py
+Two devices, rehearsed on the CPU:
+    python cifar10_dist.py --cpus 2
+Two workers and two servers on this machine, then on the hosts of a file:
+    python ../tools/launch.py -n 2 -s 2 --launcher local "python cifar10_dist.py"
+    python ../tools/launch.py -n 2 -s 2 -H hosts --sync-dst-dir DIR "python DIR/cifar10_dist.py"
+
+Read ``main`` from top to bottom: it is the lesson. A launcher starts this same file in every role;
+servers and the scheduler never return from ``import mxnet``.
+"""
+
+import inspect
+
+import mxnet_setup  # noqa: F401  first: MXNet reads these settings when it is imported
+
+import checkpoint
+import mxnet as mx
+from data import ImageSource
+from failure import UsageError, run
+from mxnet.contrib import amp
+from network import create_network
+from options import parse_args
+from progress import Progress
+from schedule import create_schedule, scaled_learning_rate
+from training import CrossEntropy, evaluate, pull_weights, train_epoch
+from workers import Workers
+
+
+def main(argv=None):
+    """Train as the command line says; return the exit status."""
+    args = parse_args(argv)
+    ctx = choose_devices(args)
+    check_optimizer(args.optimizer)
+    if args.model_prefix:
+        checkpoint.check_prefix(args.model_prefix)
+    source = ImageSource(args)
+
+    # The store connects the devices of this worker, and all workers, through the servers.
+    store = mx.kv.create(args.kv_store)
+    workers = Workers(store)
+    train_loader, test_loader = source.share_out(workers)
+    workers.agree({"data": source.fingerprint, **describe(args)})
+
+    # The same weights everywhere: from one seed here, and from rank 0 by the Trainer's first step.
+    mx.random.seed(args.seed)
+    if args.dtype != "float32":
+        amp.init(target_dtype=args.dtype)
+    net = create_network(args.network, args.num_classes, args.image_shape, ctx, args.num_layers)
+    if args.load_epoch is not None:
+        checkpoint.load(net, args.model_prefix, args.load_epoch, ctx)
+    mx.random.seed(args.seed * 1009 + workers.rank)  # dropout differs between workers
+    loss = CrossEntropy(args.label_smoothing)
+    trainer, schedule = create_trainer(args, net, ctx, store, workers, len(train_loader))
+
+    progress = Progress(workers.rank, len(train_loader), args.disp_batches, args.log_dir)
+    if workers.rank == 0:
+        devices = f"{len(ctx)} device(s) each ({', '.join(map(str, ctx))})"
+        sizes = f"{args.batch_size}, of all workers {train_loader.global_batch_size}"
+        progress.say(
+            f"{args.network} on {source.name}: {workers.count} worker(s), {devices}, "
+            f"kvstore {store.type}; batches of {sizes}; {len(train_loader)} steps an epoch"
+        )
+    for epoch in range(args.load_epoch or 0, args.num_epochs):
+        progress.epoch_started(epoch)
+        train_epoch(epoch, train_loader, net, loss, trainer, ctx, progress, schedule)
+        if workers.is_async:
+            pull_weights(net, trainer, workers)
+        result = evaluate(test_loader, net, ctx, workers, args.top_k)
+        progress.epoch_done(epoch, result, trainer.learning_rate)
+        finished = epoch + 1
+        if args.model_prefix and workers.rank == 0 and finished % args.save_period == 0:
+            checkpoint.save(net, args.model_prefix, finished)
+        # All workers have the same accuracy, so all stop here or none does.
+        if args.target_accuracy and result["accuracy"] >= args.target_accuracy:
+            progress.say(f"Epoch {epoch}: reached --target-accuracy {args.target_accuracy:g}")
+            break
+    progress.close()
+    workers.barrier()  # nobody leaves while others still need the servers
+    return 0
+
+
+def choose_devices(args):
+    """Return the contexts to train on: all GPUs, the ones named, or CPU devices."""
+    if args.dtype == "float16" and (args.cpus or not mx.context.num_gpus()):
+        raise UsageError("--dtype float16 needs a GPU; on the CPU try bfloat16")
+    available = mx.context.num_gpus()
+    wanted = args.gpus if args.gpus is not None else tuple(range(available))
+    if args.cpus or not wanted:
+        ctx = [mx.cpu(i) for i in range(args.cpus or 1)]
+    else:
+        missing = [i for i in wanted if i >= available]
+        if missing:
+            raise UsageError(
+                f"--gpus {missing[0]}: this machine has {available} GPU(s) that MXNet sees"
+            )
+        ctx = [mx.gpu(i) for i in wanted]
+    if ctx[0].device_type == "gpu" and args.dtype == "bfloat16":
+        raise UsageError("--dtype bfloat16 needs a CPU; on GPUs try float16")
+    if args.batch_size < len(ctx):
+        raise UsageError(
+            f"--batch-size {args.batch_size}: fewer than one for each of {len(ctx)} devices"
+        )
+    return ctx
+
+
+def check_optimizer(name):
+    """See that MXNet has the optimizer."""
+    if name.lower() not in mx.optimizer.Optimizer.opt_registry:
+        known = ", ".join(sorted(mx.optimizer.Optimizer.opt_registry))
+        raise UsageError(f"--optimizer {name}: not one of {known}")
+
+
+def describe(args):
+    """Return the options that must be the same for all workers."""
+    own = {
+        "gpus",
+        "cpus",
+        "data_dir",
+        "log_dir",
+        "data_train",
+        "data_val",
+        "disp_batches",
+        "profile",
+    }
+    facts = {f"--{k.replace('_', '-')}": str(v) for k, v in vars(args).items() if k not in own}
+    return dict(facts, MXNet=mx.__version__)
+
+
+def create_trainer(args, net, ctx, store, workers, steps_per_epoch):
+    """Create the Trainer and the learning-rate schedule.
+
+    The workers update their own copies from gradients that the servers have added up: learning
+    rates, a short last batch and saved states then work as on one machine. In ``dist_async`` there
+    is no common gradient; the servers update with each push, so the schedule travels to them
+    inside the optimizer and counts the pushes of all workers.
+
+    Returns
+    -------
+    trainer : mxnet.gluon.Trainer
+    schedule : callable or None
+        Rate of an update, counted from 1; None where the servers keep it.
+    """
+    lr = scaled_learning_rate(args.lr, args.lr_scale, workers.count)
+    updates_per_step = workers.count if workers.is_async else 1
+    schedule = create_schedule(
+        args.lr_schedule,
+        lr,
+        steps_per_epoch * updates_per_step,
+        args.num_epochs,
+        args.warmup_epochs,
+        args.lr_factor,
+        args.lr_step_epochs,
+    )
+    options = {"learning_rate": lr, "wd": args.wd}
+    kind = mx.optimizer.Optimizer.opt_registry[args.optimizer.lower()]
+    if "momentum" in inspect.signature(kind).parameters:
+        options["momentum"] = args.mom
+    if workers.is_async:
+        options["lr_scheduler"] = schedule
+        schedule = None
+    # With one device and one worker there is nothing to add up.
+    alone = workers.count == 1 and len(ctx) == 1 and "dist" not in store.type
+    trainer = mx.gluon.Trainer(
+        net.collect_params(),
+        args.optimizer,
+        options,
+        kvstore=None if alone else store,
+        update_on_kvstore=workers.is_async,
+    )
+    if args.dtype == "float16":
+        amp.init_trainer(trainer)
+    return trainer, schedule
+
+
+if __name__ == "__main__":
+    run(main, "cifar10_dist.py")

@@ -1,0 +1,146 @@
+"""Whole batches from one array: gathered, cropped, flipped and normalised with NumPy."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import mxnet as mx
+import numpy as np
+from sampler import SplitSampler, epoch_permutation, split_range
+
+
+@dataclass
+class Batch:
+    """What one worker trains on in one step.
+
+    ``data`` is float32 of shape (n, C, H, W) and ``label`` float32 of shape (n,), both on the CPU,
+    ``n`` this worker's share of the ``global_size`` examples; both are None where n is 0.
+    """
+
+    data: mx.nd.NDArray
+    label: mx.nd.NDArray
+    global_size: int
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """Random changes of the training images, and the scaling of all images.
+
+    Parameters
+    ----------
+    pad : int
+        Pixels of zeros around an image before a random crop of the image's own size.
+    random_crop, random_mirror : bool
+        Whether to crop at random, and to flip left to right half of the time.
+    mean, std : tuple of float
+        Of each channel, on the scale of the bytes (0 to 255).
+    """
+
+    pad: int = 0
+    random_crop: bool = False
+    random_mirror: bool = False
+    mean: tuple = (0.0, 0.0, 0.0)
+    std: tuple = (255.0, 255.0, 255.0)
+
+    def draw(self, length, seed, epoch):
+        """Draw top, left (0 to 2*pad) and flip (0 or 1) of every example, shape (length, 3).
+
+        They depend on (seed, epoch, example) alone, not on which worker sees the example.
+        """
+        rng = np.random.RandomState([seed, epoch, 1])
+        place = rng.randint(0, 2 * self.pad + 1, (length, 2))
+        return np.concatenate([place, rng.randint(0, 2, (length, 1))], axis=1)
+
+    def change(self, images, draws):
+        """Crop and flip images of shape (n, C, H, W) as drawn."""
+        if self.random_mirror:
+            images = np.where(draws[:, 2, None, None, None] == 1, images[..., ::-1], images)
+        if self.random_crop and self.pad:
+            margin = (self.pad, self.pad)
+            padded = np.pad(images, ((0, 0), (0, 0), margin, margin))
+            windows = np.lib.stride_tricks.as_strided(  # every crop of every image, no copy
+                padded,
+                (len(images), 2 * self.pad + 1, 2 * self.pad + 1) + images.shape[1:],
+                padded.strides[:1] + padded.strides[2:] + padded.strides[1:],
+                writeable=False,
+            )
+            images = windows[np.arange(len(images)), draws[:, 0], draws[:, 1]]
+        return images
+
+    def scale(self, images):
+        """Turn bytes into float32, (x - mean) / std by channel."""
+        mean = np.array(self.mean, np.float32)[:, None, None]
+        std = np.array(self.std, np.float32)[:, None, None]
+        return (images - mean) / std if mean.any() else images / std
+
+
+class TrainLoader:
+    """The batches of this worker, epoch by epoch, one batch prepared ahead by a thread.
+
+    Parameters
+    ----------
+    images : ndarray of uint8, shape (N, C, H, W)
+    labels : ndarray of int, shape (N,)
+    batch_size : int
+        Examples of one worker in one step.
+    num_workers, rank : int
+        How many workers share the examples, and which this is.
+    seed : int
+        Seed of the order and of the augmentation.
+    augmentation : Augmentation
+    """
+
+    def __init__(
+        self, images, labels, batch_size, num_workers=1, rank=0, seed=0, augmentation=None
+    ):
+        self.images, self.labels = images, labels
+        self.global_batch_size = batch_size * num_workers
+        self.num_workers, self.rank, self.seed = num_workers, rank, seed
+        self.augmentation = augmentation or Augmentation()
+
+    def __len__(self):
+        """Return the number of steps of an epoch, the same for every worker."""
+        return -(-len(self.labels) // self.global_batch_size)
+
+    def epoch(self, epoch):
+        """Yield the :class:`Batch` of every step of an epoch."""
+        length = len(self.labels)
+        order = epoch_permutation(length, self.seed, epoch)
+        sampler = SplitSampler(length, self.num_workers, self.rank, order, self.global_batch_size)
+        draws = self.augmentation.draw(length, self.seed, epoch)
+        return _one_ahead(self._batch(*step, draws) for step in sampler.batches())
+
+    def _batch(self, indices, global_size, draws):
+        if not len(indices):
+            return Batch(None, None, global_size)
+        images = self.augmentation.change(self.images[indices], draws[indices])
+        data = mx.nd.array(self.augmentation.scale(images), dtype="float32")
+        return Batch(data, mx.nd.array(self.labels[indices], dtype="float32"), global_size)
+
+
+class EvalLoader:
+    """This worker's share of the test set, in order; parameters as for :class:`TrainLoader`."""
+
+    def __init__(self, images, labels, batch_size, num_workers=1, rank=0, augmentation=None):
+        start, stop = split_range(len(labels), num_workers, rank)
+        self.images, self.labels = images[start:stop], labels[start:stop]
+        self.batch_size = batch_size
+        self.augmentation = augmentation or Augmentation()
+
+    def __iter__(self):
+        for start in range(0, len(self.labels), self.batch_size):
+            part = slice(start, start + self.batch_size)
+            data = mx.nd.array(self.augmentation.scale(self.images[part]), dtype="float32")
+            label = mx.nd.array(self.labels[part], dtype="float32")
+            yield Batch(data, label, len(label))
+
+
+def _one_ahead(batches):
+    """Yield from an iterator whose next item a thread prepares meanwhile."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, batches, None)
+        while True:
+            batch = coming.result()
+            if batch is None:
+                return
+            coming = pool.submit(next, batches, None)
+            yield batch

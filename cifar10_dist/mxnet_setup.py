@@ -1,0 +1,110 @@
+"""Make the process ready for MXNet 1.9.1: import this before mxnet, in every program and notebook.
+
+MXNet reads its surroundings once, while it is imported; servers and the scheduler never return from
+that import. So the work is done by importing this module, in this order:
+
+- OMP_NUM_THREADS: MXNet takes two processors for one core with two hyper-threads and starts half as
+  many threads as there are processors. Here it gets every processor this process may use, divided
+  by the workers on this host (LAUNCH_LOCAL_WORKERS, from the launcher). A number you set stays.
+- MXNET_USE_NUM_CORES_OPERATOR_TUNING: MXNet halves once more when it measures which operators are
+  worth several threads; it is told the same number.
+- PORT: ps-lite, below `kvstore='dist'`, listens on it. Containers often set PORT for a web server,
+  which breaks every node, so it is removed unless the launcher chose it (LAUNCH_NODE_PORT).
+- CUDA libraries: mxnet-cu112 needs CUDA 11, which pip puts in site-packages/nvidia/*/lib, where the
+  system's loader does not look. What is loaded beforehand, with its names visible to all, is found.
+- NumPy's old names: MXNet and GluonCV use np.bool, np.int and np.float, which NumPy 1.24 removed
+  and 1.20 to 1.23 warn about. They were the built-in types, and are put back as such.
+"""
+
+import ctypes
+import os
+import sys
+import warnings
+from importlib import metadata, util
+from pathlib import Path
+
+# Each after the libraries it needs itself.
+CUDA_LIBRARIES = (
+    "cuda_runtime/lib/libcudart.so.11.0",
+    "cuda_nvrtc/lib/libnvrtc.so.11.2",
+    "nvtx/lib/libnvToolsExt.so.1",
+    "cublas/lib/libcublasLt.so.11",
+    "cublas/lib/libcublas.so.11",
+    "cufft/lib/libcufft.so.10",
+    "curand/lib/libcurand.so.10",
+    "cusolver/lib/libcusolver.so.11",
+    "cudnn/lib/libcudnn.so.8",
+    "nccl/lib/libnccl.so.2",
+)
+
+
+def usable_processors(cgroup_limit="/sys/fs/cgroup/cpu.max"):
+    """Count the processors this process may use, by its affinity and its container's limit."""
+    try:
+        processors = len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS
+        processors = os.cpu_count() or 1
+    try:
+        quota_us, period_us = Path(cgroup_limit).read_text().split()
+        processors = min(processors, max(1, int(quota_us) // int(period_us)))
+    except (OSError, ValueError):  # no such file, or its first word is "max"
+        pass
+    return processors
+
+
+def set_threads():
+    """Share the processors out, unless the user has."""
+    workers = int(os.environ.get("LAUNCH_LOCAL_WORKERS") or 1)
+    threads = str(max(1, usable_processors() // workers))
+    # A number inherited from a notebook that launches workers is this module's, not the user's.
+    ours = os.environ.get("MXNET_SETUP_THREADS")
+    for name in ("OMP_NUM_THREADS", "MXNET_USE_NUM_CORES_OPERATOR_TUNING"):
+        if os.environ.get(name) in (None, "", ours):
+            os.environ[name] = threads
+        elif name == "OMP_NUM_THREADS":
+            threads = os.environ[name].split(",")[0]  # "4,2": outer loops, loops inside them
+    os.environ["MXNET_SETUP_THREADS"] = threads
+
+
+def remove_inherited_port():
+    """Keep PORT only if it is the launcher's."""
+    if os.environ.get("PORT") != os.environ.get("LAUNCH_NODE_PORT"):
+        os.environ.pop("PORT", None)
+
+
+def load_cuda_libraries():
+    """Load the CUDA 11 libraries that pip installed, for mxnet-cu112 alone."""
+    try:
+        metadata.distribution("mxnet-cu112")
+    except metadata.PackageNotFoundError:
+        return
+    wheels = util.find_spec("nvidia")
+    for folder in wheels.submodule_search_locations if wheels else ():
+        for library in CUDA_LIBRARIES:
+            path = Path(folder, library)
+            if (
+                path.exists()
+            ):  # else it is the system's, and MXNet finds it or says which is missing
+                ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+    # cuDNN 8.9 stands in for the 8.1 that MXNet was built with, and is made to.
+    os.environ.setdefault("MXNET_CUDNN_LIB_CHECKING", "0")
+
+
+def restore_numpy_names():
+    """Put np.bool and its kind back, without the warning that asking for them gives."""
+    try:
+        import numpy
+    except ImportError:
+        return
+    for builtin in (bool, int, float, complex, object, str):
+        vars(numpy).setdefault(builtin.__name__, builtin)
+
+
+if "mxnet" in sys.modules:
+    warnings.warn(
+        "import mxnet_setup before mxnet: it is too late to set its threads", stacklevel=2
+    )
+set_threads()
+remove_inherited_port()
+load_cuda_libraries()
+restore_numpy_names()

@@ -1,0 +1,114 @@
+"""What is told about the training: lines, a bar, TensorBoard, a file of metrics."""
+
+import json
+import os
+import sys
+import time
+
+from failure import UsageError
+from tqdm import tqdm
+
+
+class Progress:
+    """Counts, times and reports.
+
+    Speed lines, the bar and the files are rank 0's; every worker prints its accuracy line.
+
+    Parameters
+    ----------
+    rank : int
+    num_steps : int
+        Steps of an epoch.
+    disp_batches : int
+        Batches between two speed lines.
+    log_dir : str, optional
+        Folder for TensorBoard events and ``metrics.jsonl`` (one JSON object an epoch).
+    """
+
+    def __init__(self, rank, num_steps, disp_batches=20, log_dir=None):
+        self.is_first = rank == 0
+        self.num_steps, self.disp_batches = num_steps, disp_batches
+        self._bar = None
+        self._writer = self._metrics = None
+        if log_dir and self.is_first:
+            self._open_files(log_dir)
+
+    def epoch_started(self, epoch):
+        """Start the clocks."""
+        self._epoch_start = self._start = time.time()
+        self._seen = self._seen_in_epoch = 0
+        self._right, self._right_in_epoch = [], 0.0
+        if self.is_first and sys.stderr.isatty():
+            self._bar = tqdm(total=self.num_steps, desc=f"Epoch {epoch}", unit="batch", leave=False)
+
+    def batch_done(self, epoch, step, batch, outputs, labels):
+        """Count a batch; now and then print MXNet's speed line, of this worker's examples."""
+        self._seen += sum(len(y) for y in labels)
+        # Kept on the devices: reading a number here would make every step wait for the last.
+        self._right += [(out.argmax(axis=1) == y).sum() for out, y in zip(outputs, labels)]
+        if self._bar is not None:
+            self._bar.update()
+        if (step + 1) % self.disp_batches == 0 or step + 1 == self.num_steps:
+            seen, right = self._seen, self._collect()
+            seconds = time.time() - self._start
+            if (step + 1) % self.disp_batches == 0 and self.is_first:
+                speed, accuracy = seen / max(seconds, 1e-9), right / max(seen, 1)
+                self.say(
+                    f"Epoch[{epoch}] Batch [{step + 1}]\tSpeed: {speed:.2f} samples/sec"
+                    f"\taccuracy={accuracy:f}"
+                )
+            self._start = time.time()
+
+    def epoch_done(self, epoch, result, lr):
+        """Report an epoch; ``result`` is what :func:`training.evaluate` gave."""
+        train_accuracy = self._right_in_epoch / max(self._seen_in_epoch, 1)
+        seconds = time.time() - self._epoch_start
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+        line = f"Epoch {epoch}: Test_acc {result['accuracy']:f}"
+        if "top_k_accuracy" in result:
+            line += f" Test_top_k_acc {result['top_k_accuracy']:f}"
+        self.say(line)
+        row = {
+            "epoch": epoch,
+            "train_accuracy": train_accuracy,
+            "learning_rate": lr,
+            "seconds": seconds,
+        }
+        row.update({f"test_{name}": value for name, value in result.items()})
+        if self._metrics:
+            print(json.dumps(row), file=self._metrics, flush=True)
+            for name, value in row.items():
+                self._writer.add_scalar(name, value, epoch)
+            self._writer.flush()
+
+    def say(self, line):
+        """Print a line where the bar does not overwrite it."""
+        if self._bar is not None:
+            self._bar.clear()
+        print(line, flush=True)
+
+    def close(self):
+        """Close the files."""
+        if self._writer:
+            self._writer.close()
+            self._metrics.close()
+
+    def _collect(self):
+        """Move what was counted since the last line into the epoch's sums, and return the right."""
+        right = sum(float(count.asscalar()) for count in self._right)
+        self._right_in_epoch += right
+        self._seen_in_epoch += self._seen
+        self._right, self._seen = [], 0
+        return right
+
+    def _open_files(self, log_dir):
+        from tensorboardX import SummaryWriter  # slow to import, and needed here only
+
+        try:
+            os.makedirs(log_dir, exist_ok=True)
+            self._metrics = open(os.path.join(log_dir, "metrics.jsonl"), "a")  # noqa: SIM115  see close
+            self._writer = SummaryWriter(log_dir)
+        except OSError as error:
+            raise UsageError(f"--log-dir {log_dir}: cannot be written: {error.strerror}") from None

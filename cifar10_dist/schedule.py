@@ -1,0 +1,65 @@
+"""The learning rate, step by step."""
+
+import math
+
+from mxnet.lr_scheduler import CosineScheduler, LRScheduler, MultiFactorScheduler, PolyScheduler
+
+
+class ConstantScheduler(LRScheduler):
+    """The base rate, after the warm-up."""
+
+    def __call__(self, num_update):
+        """Return the rate of update ``num_update``, counted from 1."""
+        if num_update < self.warmup_steps:
+            return self.get_warmup_lr(num_update)
+        return self.base_lr
+
+
+def scaled_learning_rate(lr, scale, num_workers):
+    """Adapt a rate chosen for one worker to the larger batch of several.
+
+    Parameters
+    ----------
+    lr : float
+    scale : {'none', 'sqrt', 'linear'}
+        ``linear``: Goyal et al. 2017, arXiv 1706.02677. ``sqrt``: Krizhevsky 2014,
+        arXiv 1404.5997; the usual choice for Adam.
+    num_workers : int
+    """
+    return lr * {"none": 1, "sqrt": math.sqrt(num_workers), "linear": num_workers}[scale]
+
+
+def create_schedule(kind, lr, steps_per_epoch, num_epochs, warmup_epochs=0, factor=0.1, at=()):
+    """Create a scheduler, a function from the number of the update (from 1) to its rate.
+
+    Parameters
+    ----------
+    kind : {'constant', 'step', 'cosine', 'onecycle'}
+        ``step`` multiplies by ``factor`` after each epoch of ``at``. ``cosine`` falls to zero over
+        the whole run (Loshchilov and Hutter 2017, arXiv 1608.03983). ``onecycle`` rises in a
+        straight line during ``warmup_epochs`` and falls in one to zero.
+    lr : float
+        The highest rate.
+    steps_per_epoch : int
+        Updates in an epoch: steps, and in asynchronous training steps times workers.
+    num_epochs : int
+    warmup_epochs : float
+        The rate rises from zero, in a straight line.
+    factor : float
+        In (0, 1].
+    at : sequence of int
+        Epochs, increasing.
+
+    Returns
+    -------
+    mxnet.lr_scheduler.LRScheduler
+    """
+    total = steps_per_epoch * num_epochs + 1  # the last update still moves
+    common = {"base_lr": lr, "warmup_steps": round(warmup_epochs * steps_per_epoch)}
+    if kind == "constant":
+        return ConstantScheduler(**common)
+    if kind == "step":
+        return MultiFactorScheduler([epoch * steps_per_epoch for epoch in at], factor, **common)
+    if kind == "cosine":
+        return CosineScheduler(total, **common)
+    return PolyScheduler(total, pwr=1, **common)

@@ -1,0 +1,142 @@
+"""What the workers of a job tell each other besides gradients: counts, statistics, agreement."""
+
+import json
+
+import mxnet as mx
+import numpy as np
+from failure import UsageError
+
+FIRST_KEY = 100_000  # above the keys of any Trainer, which count from 0
+LAST_KEY = 215_327  # ps-lite multiplies keys by 9973 in 32 bits
+
+
+class Workers:
+    """The workers of a job, as one of them sees the others.
+
+    Parameters
+    ----------
+    store : mxnet.kvstore.KVStore
+        Any type; on one that is not distributed there is one worker.
+    """
+
+    def __init__(self, store):
+        self.rank, self.count = store.rank, store.num_workers
+        self.is_async = "async" in store.type
+        self._store = store if "dist" in store.type else None
+        self._next_key = FIRST_KEY
+        self._keys = {}  # length -> (key, buffer), dist_sync only
+
+    def sum(self, values):
+        """Add up a vector of numbers over all workers.
+
+        Parameters
+        ----------
+        values : array_like of float, shape (n,)
+            Of the same length on every worker, which all must make the call.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            Added in the order of the ranks: the same on every worker to the last bit, and exact
+            for whole numbers up to 2**53.
+        """
+        return self.gather(values).sum(axis=0)
+
+    def gather(self, values):
+        """Give every worker the vectors of all, shape (workers, n), float64.
+
+        MXNet's servers may keep float64 as float32: the flag that decides it is never set to
+        either (``multi_precision_`` in kvstore_dist_server.h). So each number travels as four
+        16-bit pieces, which float32 holds exactly, in a slot where all other workers add zero.
+        """
+        values = np.asarray(values, np.float64)
+        slots = np.zeros((self.count, values.size * 4), np.float32)
+        slots[self.rank] = values.ravel().view(np.uint16)
+        pieces = self.sum_float32(slots.ravel()).reshape(slots.shape).astype(np.uint16)
+        return pieces.view(np.float64)
+
+    def sum_float32(self, values):
+        """Add up a float32 vector over all workers, in float32: less traffic than :meth:`sum`."""
+        values = np.asarray(values, np.float32)
+        if self.count == 1:
+            return values
+        return self._sum_async(values) if self.is_async else self._sum_sync(values)
+
+    def barrier(self):
+        """Wait until all workers have come here and what they pushed is on the servers."""
+        mx.nd.waitall()
+        if self.count > 1:
+            self._store._barrier()
+
+    def agree(self, facts):
+        """Stop if the workers were not started with the same facts.
+
+        Parameters
+        ----------
+        facts : dict of str to str
+            What must be equal, with its name: options, data, versions.
+
+        Raises
+        ------
+        UsageError
+            On every worker, naming the first fact that differs, both values and both workers.
+        """
+        text = json.dumps(facts, sort_keys=True).encode()
+        longest = int(self.gather([len(text)]).max())
+        rows = self.gather(np.frombuffer(text.ljust(longest), np.uint8))
+        everyone = [json.loads(bytes(row.astype(np.uint8))) for row in rows]
+        for rank, other in enumerate(everyone):
+            for name in everyone[0]:
+                ours, theirs = everyone[0][name], other.get(name)
+                if ours != theirs:
+                    raise UsageError(
+                        f"the workers differ in {name}: {ours} on worker 0, {theirs} on worker "
+                        f"{rank}; start all with the same program, options and data"
+                    )
+
+    def _sum_sync(self, values):
+        """Push and pull one key; on dist_sync the server adds up what the workers push."""
+        if len(values) not in self._keys:
+            buffer = mx.nd.zeros(len(values))
+            self._keys[len(values)] = self._take_keys(1), buffer
+            self._store.init(self._keys[len(values)][0], buffer)
+        key, buffer = self._keys[len(values)]
+        buffer[:] = values
+        self._store.push(key, buffer)
+        self._store.pull(key, out=buffer)
+        return buffer.asnumpy()  # waits: a second push before it would count as another worker's
+
+    def _sum_async(self, values):
+        """Push to a fresh key of its own: a first push is stored as it is, no optimizer acts."""
+        first = self._take_keys(self.count)
+        self._store.push(first + self.rank, mx.nd.array(values))
+        self.barrier()
+        rows = [mx.nd.zeros(len(values)) for _ in range(self.count)]
+        for rank, row in enumerate(rows):
+            self._store.pull(first + rank, out=row)
+        return np.sum([row.asnumpy() for row in rows], axis=0)
+
+    def _take_keys(self, number):
+        first = self._next_key
+        self._next_key += number
+        if self._next_key > LAST_KEY + 1:
+            raise RuntimeError(f"no keys left: ps-lite takes them up to {LAST_KEY}")
+        return first
+
+
+def average_statistics(net, workers):
+    """Average BatchNorm's running mean and variance over all devices of all workers.
+
+    Each device keeps its own while training, so that workers with equal weights would otherwise
+    report different accuracies.
+    """
+    params = [p for name, p in sorted(net.collect_params().items()) if "running_" in name]
+    if not params:
+        return
+    num_devices = len(params[0].list_ctx())
+    sums = [sum(data.asnumpy() for data in param.list_data()) for param in params]
+    total = workers.sum_float32(np.concatenate([*map(np.ravel, sums), [num_devices]]))
+    mean = total[:-1] / total[-1]
+    ends = np.cumsum([part.size for part in sums])
+    for param, values in zip(params, np.split(mean, ends[:-1])):
+        param.set_data(mx.nd.array(values.reshape(param.shape), dtype=param.dtype))

@@ -1,0 +1,54 @@
+"""What all tests share: no skips in CI, the time each module took, hypothesis without deadlines."""
+
+import os
+from collections import defaultdict
+
+import mxnet_setup  # noqa: F401  before any test imports mxnet
+
+import pytest
+from hypothesis import settings
+
+IN_CI = os.environ.get("CI") == "true"
+
+# A shared machine is now and then slow; in CI the examples are the same every time.
+settings.register_profile("project", deadline=None, derandomize=IN_CI)
+settings.load_profile("project")
+
+seconds = defaultdict(float)
+budgets = {}
+
+
+def forbid_skip(report, allowed):
+    """In CI a skip is a failure, for a test that never runs protects nothing."""
+    if IN_CI and report.skipped and not allowed and not hasattr(report, "wasxfail"):
+        where, line, reason = report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"{where}:{line}: skipped in CI without a may_skip marker: {reason}"
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    forbid_skip((yield).get_result(), allowed=item.get_closest_marker("may_skip"))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report():
+    forbid_skip((yield).get_result(), allowed=False)  # a whole module or folder
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        budgets[item.location[0]] = getattr(item.module, "TIME_BUDGET_S", None)
+
+
+def pytest_runtest_logreport(report):
+    seconds[report.location[0]] += report.duration
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Show each module's seconds beside its TIME_BUDGET_S, planned for two cores; never fail."""
+    terminalreporter.section("seconds, and how many were planned")
+    for module, budget in budgets.items():
+        spent = seconds[module]
+        note = "no TIME_BUDGET_S" if budget is None else "over" if spent > budget else ""
+        terminalreporter.line(f"{spent:8.1f} {budget or 0:8.1f}  {module}  {note}".rstrip())

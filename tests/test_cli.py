@@ -1,0 +1,85 @@
+"""What a user types: help, old command lines, and mistakes."""
+
+import re
+
+import pytest
+from running import ROOT, launch, train
+
+TIME_BUDGET_S = 150
+
+WRONG = {
+    "--network nonsense": "--network nonsense: not a GluonCV model",
+    "--network ssd_512_resnet50_v1_coco": "--network ssd_512_resnet50_v1_coco: ",
+    "--network inceptionv3": "--network inceptionv3: does not take images",
+    "--kv-store carrier_pigeon": "invalid choice: 'carrier_pigeon'",
+    "--optimizer luck": "--optimizer luck: not one of",
+    "--no-such-flag": "unknown argument '--no-such-flag'",
+    "--gpus 7": "--gpus 7: this machine has 0 GPU(s)",
+    "--gpus a": "'a' is not a list of GPUs",
+    "--batch-size 0": "--batch-size 0: must be at least 1",
+    "--batch-size 3 --cpus 4": "--batch-size 3: fewer than one for each of 4 devices",
+    "--network resnet --num-layers 9": "--num-layers 9: a CIFAR ResNet has 6n+2 layers",
+    "--num-layers 20": "--num-layers goes with --network resnet",
+    "--target-accuracy 75": "'75' is not a fraction in (0, 1]",
+    "--kv-store dist": "--kv-store dist needs a launcher: python tools/launch.py",
+    "--batch-size 20000": "need 20000 examples for one step, self-made images has 10000",
+    "--num-examples 20000": "--num-examples 20000: self-made images has 10000",
+    "--num-classes 4": "outside --num-classes 4",
+    "--data-train x.rec": "--data-train and --data-val go together",
+    "--data auto --data-train /no/x.rec --data-val /no/y.rec": "/no/x.rec: No such file",
+    "--model-prefix /proc/nowhere/x": "--model-prefix /proc/nowhere/x: cannot write",
+    "--log-dir /proc/nowhere": "--log-dir /proc/nowhere: cannot be written",
+    "--load-epoch 3": "--load-epoch needs --model-prefix",
+    "--model-prefix build/none/x --load-epoch 3": "there is no file build/none/x-0003.params",
+    "--lr -1": "'-1' is not a number above 0",
+    "--dtype float16": "--dtype float16 needs a GPU",
+    "--lr-schedule step": "needs --lr-step-epochs",
+    "--num-epoch": "expected one argument",
+    "--num-ep 3": "unknown argument '--num-ep'",
+}
+
+
+@pytest.mark.parametrize("options", WRONG)
+def test_a_mistake_gets_one_line_and_status_2(options):
+    job = train("--data", "synthetic", *options.split())
+    assert job.returncode == 2, job.stderr
+    lines = job.stderr.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("cifar10_dist.py: error: "), job.stderr
+    assert WRONG[options] in lines[0] and job.stdout == ""
+
+
+def test_a_data_folder_that_cannot_be_written_is_named():
+    job = train("--data-dir", "/proc/nowhere")
+    assert job.returncode == 2
+    assert "--data-dir /proc/nowhere: cannot be written" in job.stderr
+
+
+def test_a_store_on_this_machine_alone_is_refused_under_a_launcher():
+    job = launch(2, "python", "cifar10_dist/cifar10_dist.py", "--kv-store", "device")
+    assert job.returncode == 2
+    assert "would train every worker alone" in job.stderr + job.stdout
+
+
+def test_an_exception_ends_a_worker_at_once_with_its_traceback():
+    job = launch(2, "python", "tests/programs/raise_on_one.py", timeout=60)
+    assert job.returncode == 1
+    assert "ValueError: on purpose" in job.stderr + job.stdout
+
+
+def test_help_lists_every_flag_of_the_design_that_exists():
+    job = train("--help")
+    assert job.returncode == 0 and job.stderr == ""
+    shown = set(re.findall(r"--[a-z-]+", job.stdout))
+    assert {"--kv-store", "--gpus", "--cpus", "--num-epochs", "--model-prefix"} <= shown
+    assert not {"--monitor", "--max-random-h"} & shown
+    assert max(map(len, job.stdout.splitlines())) <= 110
+
+
+def test_readme_names_only_flags_that_exist():
+    known = set(re.findall(r"--[a-z-]+", train("--help").stdout))
+    lines = (ROOT / "README.md").read_text().splitlines()
+    commands = [line for line in lines if "cifar10_dist.py" in line]
+    assert commands
+    for line in commands:
+        program = line.split("cifar10_dist.py", 1)[1]
+        assert set(re.findall(r"--[a-z-]+", program)) <= known, line

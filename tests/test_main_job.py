@@ -1,0 +1,100 @@
+"""The program itself: every store, several workers, old command lines, saved networks."""
+
+import json
+import re
+import sys
+
+import mxnet as mx
+import numpy as np
+import pytest
+import synthetic
+from running import PROGRAM, accuracies, launch, train, train_with
+from test_records import write
+
+TIME_BUDGET_S = 240
+SMALL = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8")
+SHORT = (*SMALL, "--num-examples", "1000", "--batch-size", "50", "--num-epochs", "1")
+
+
+def assert_agree(job, workers, epochs):
+    """Assert success, and that every worker printed the same accuracy for every epoch."""
+    assert job.returncode == 0, job.stdout + job.stderr
+    printed = accuracies(job.stdout)
+    assert [len(values) for values in printed] == [workers] * epochs, job.stdout
+    assert all(len(set(values)) == 1 for values in printed), job.stdout
+    return [values[0] for values in printed]
+
+
+@pytest.mark.parametrize("kind", ["local", "device"])
+def test_devices_of_one_process_train(kind):
+    job = train(*SHORT, "--kv-store", kind, "--cpus", "2")
+    assert len(assert_agree(job, 1, 1)) == 1
+    assert f"2 device(s) each (cpu(0), cpu(1)), kvstore {kind}" in job.stdout
+
+
+@pytest.mark.parametrize("kind", ["dist", "dist_sync", "dist_device_sync", "dist_async"])
+def test_workers_train_on_every_distributed_store(kind):
+    job = train_with(2, *SHORT, "--kv-store", kind, "--cpus", "2", "--top-k", "3")
+    assert_agree(job, 2, 1)
+    assert "2 worker(s), 2 device(s) each" in job.stdout and "Test_top_k_acc" in job.stdout
+
+
+def test_two_workers_learn_and_the_lines_are_as_promised():
+    job = train_with(2, *SMALL, "--num-epochs", "3", "--batch-size", "128")
+    assert assert_agree(job, 2, 3)[-1] > 0.8
+    line = r"\[worker 0\] Epoch\[0\] Batch \[20\]\tSpeed: \d+\.\d\d samples/sec\taccuracy=0\.\d{6}"
+    assert re.search(line, job.stdout), job.stdout
+    assert "[worker 1] Epoch[0]" not in job.stdout
+
+
+def test_an_old_command_line_trains_and_saves_files_that_plain_mxnet_loads(tmp_path):
+    old = ["--network", "resnet", "--num-layers", "8", "--kv-store", "dist_device_sync"]
+    prefix = str(tmp_path / "out" / "model")
+    extra = ["--num-epoch", "1", "--data", "synthetic", "--num-examples", "2560", "--monitor", "1"]
+    job = train_with(2, *old, "--model-prefix", prefix, *extra, "--gpus")
+    (accuracy,) = assert_agree(job, 2, 1)
+    assert "warning: no effect here: --monitor" in job.stderr
+    names = sorted(p.name for p in (tmp_path / "out").iterdir())
+    assert names == ["model-0001.params", "model-symbol.json"]
+
+    net = mx.gluon.SymbolBlock.imports(f"{prefix}-symbol.json", ["data"], f"{prefix}-0001.params")
+    images, labels = synthetic.make_images(synthetic.NUM_TEST, seed=1)
+    right = net(mx.nd.array(images / 255.0)).asnumpy().argmax(axis=1) == labels
+    assert np.mean(right) == pytest.approx(accuracy, abs=1e-3)
+    assert mx.model.load_checkpoint(prefix, 1)[1]
+
+
+def test_training_goes_on_from_a_saved_epoch(tmp_path):
+    prefix = ("--model-prefix", str(tmp_path / "model"), "--log-dir", str(tmp_path / "log"))
+    assert train(*SHORT, *prefix).returncode == 0
+    job = train(*SHORT, *prefix, "--num-epochs", "2", "--load-epoch", "1")
+    assert job.returncode == 0 and "Epoch 1: Test_acc" in job.stdout
+    assert "Epoch 0:" not in job.stdout
+    rows = [json.loads(r) for r in (tmp_path / "log" / "metrics.jsonl").read_text().splitlines()]
+    assert [row["epoch"] for row in rows] == [0, 1]
+    assert any(p.name.startswith("events") for p in (tmp_path / "log").iterdir())
+
+
+def test_parameters_of_another_network_are_refused(tmp_path):
+    prefix = ("--model-prefix", str(tmp_path / "model"), "--num-epochs", "2")
+    assert train(*SHORT, *prefix).returncode == 0
+    job = train(*SHORT, *prefix, "--load-epoch", "1", "--num-layers", "14")
+    assert job.returncode == 2 and "not the parameters of this network" in job.stderr
+
+
+@pytest.mark.parametrize("limit", ["2", "0.000001"])
+def test_record_files_are_trained_on_decoded_or_streamed(tmp_path, limit):
+    train_file = write(tmp_path / "train.rec", [n % 10 for n in range(90)])
+    test_file = write(tmp_path / "test.rec", [n % 10 for n in range(30)])
+    files = ("--data-train", train_file, "--data-val", test_file, "--max-data-gb", limit)
+    job = train_with(2, *SMALL[2:], *files, "--batch-size", "16", "--num-epochs", "2")
+    assert_agree(job, 2, 2)
+    steps = 3 if limit == "2" else 2  # a stream leaves the short last batch out
+    assert f"{steps} steps an epoch" in job.stdout
+
+
+def test_workers_with_different_options_stop_with_one_message():
+    one_word = f"{sys.executable} {PROGRAM} {' '.join(SHORT)} --lr 0.00$((LAUNCH_WORKER_ID + 1))"
+    job = launch(2, one_word)
+    assert job.returncode == 2
+    assert "the workers differ in --lr: 0.001 on worker 0, 0.002 on worker 1" in job.stderr

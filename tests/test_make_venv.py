@@ -1,0 +1,157 @@
+"""make_venv.py, run as `make setup` runs it, on a project that asks for no packages."""
+
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import make_venv
+import pytest
+
+TIME_BUDGET_S = 60
+PYTHON = os.path.realpath(sys.executable)  # the interpreter that .venv links to
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A folder with make_venv.py and empty requirement files: building takes a few seconds."""
+    (tmp_path / "tools").mkdir()
+    shutil.copy(make_venv.__file__, tmp_path / "tools")
+    for name in make_venv.FILES:
+        (tmp_path / name).write_text("")
+    return tmp_path
+
+
+def command(project, *options):
+    return [PYTHON, str(project / "tools" / "make_venv.py"), *options]
+
+
+def make(project, *options, prefix=(), **env):
+    """Run make_venv.py; return its exit status and all that it said."""
+    done = subprocess.run(
+        [*prefix, *command(project, *options)],
+        env={**os.environ, **env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return done.returncode, done.stdout
+
+
+def make_with_card(project, answer, status=0):
+    """What make_venv.py would do on a machine whose nvidia-smi gives this answer."""
+    (project / "bin").mkdir()
+    smi = project / "bin" / "nvidia-smi"
+    smi.write_text(f"#!/bin/sh\necho '{answer}'\nexit {status}\n")
+    smi.chmod(0o755)
+    path = f"{smi.parent}:{os.environ['PATH']}"
+    return make(project, "--python", PYTHON, "--dry-run", PATH=path)[1]
+
+
+linux_x86_64 = pytest.mark.skipif(
+    (platform.system(), platform.machine()) != ("Linux", "x86_64"), reason="needs Linux x86-64"
+)
+
+
+@linux_x86_64
+@pytest.mark.parametrize("capability", ["5.0", "6.1", "7.5", "8.0", "8.6", "8.9"])
+def test_a_card_that_the_wheel_has_code_for_gets_the_gpu_packages(project, capability):
+    assert "GPU packages" in make_with_card(project, f"{capability}, Some Card")
+
+
+@linux_x86_64
+@pytest.mark.parametrize("capability", ["3.7", "9.0", "12.0"])
+def test_another_card_gets_the_cpu_packages_and_a_line_that_says_why(project, capability):
+    why, building = make_with_card(project, f"{capability}, Some Card").splitlines()
+    assert f"5.0 to 8.x, and Some Card has {capability}" in why
+    assert "CPU packages" in building
+
+
+@linux_x86_64
+def test_a_driver_that_does_not_answer_gets_the_cpu_packages_and_a_line_that_says_why(project):
+    why, building = make_with_card(project, "couldn t talk to the driver", 9).splitlines()
+    assert "nvidia-smi names no card" in why
+    assert "CPU packages" in building
+
+
+def test_no_driver_gets_the_cpu_packages_without_further_words(project):
+    assert make(project, "--python", PYTHON, "--dry-run", PATH="/nowhere")[1].count("\n") == 1
+
+
+@linux_x86_64
+def test_the_user_has_the_last_word_on_the_device(project):
+    options = ("--python", PYTHON, "--dry-run", "--device")
+    assert "GPU packages" in make(project, *options, "gpu")[1]
+    assert "CPU packages" in make(project, *options, "cpu")[1]
+
+
+@pytest.mark.parametrize("version", ["2.7.18", "3.7.16", "3.13.0"])
+def test_a_python_that_mxnet_cannot_use_is_one_line_and_status_2(project, version):
+    python = project / "python"
+    python.write_text(f"#!/bin/sh\necho version {version.replace('.', ' ')}\n")
+    python.chmod(0o755)
+    status, said = make(project, "--python", str(python))
+    assert (status, said.count("\n")) == (2, 1)
+    assert f"needs Python 3.8 to 3.12 ({python} is {version})" in said
+
+
+def test_a_python_that_is_not_there_is_one_line_and_status_2(project):
+    status, said = make(project, "--python", "python3.99")
+    assert (status, said.count("\n")) == (2, 1)
+    assert "python3.99 does not run" in said
+
+
+@pytest.mark.skipif(not shutil.which("setarch"), reason="setarch is a Linux command")
+@linux_x86_64
+def test_a_machine_without_wheels_is_one_line_and_status_2(project):
+    status, said = make(project, prefix=["setarch", "i686"])
+    assert (status, said.count("\n")) == (2, 1)
+    assert "no package for Linux i686" in said
+
+
+def test_what_is_built_is_not_built_again_until_the_requirements_change(project):
+    assert "Built .venv" in make(project, "--python", PYTHON)[1]
+    assert make(project) == (0, "")
+    assert (project / ".venv" / "bin" / "pip").exists()
+    (project / "requirements-cpu.txt").write_text("# a new requirement\n")
+    assert "Built .venv" in make(project)[1]
+
+
+def test_two_at_once_build_one_environment(project):
+    both = [
+        subprocess.Popen(command(project), stdout=subprocess.PIPE, universal_newlines=True)
+        for _ in range(2)
+    ]
+    said = [process.communicate()[0] for process in both]
+    assert sorted(text.count("Built .venv") for text in said) == [0, 1]
+
+
+def test_an_interrupted_build_is_begun_again_by_the_next_run(project):
+    first = subprocess.Popen(command(project, "--python", PYTHON))
+    while not (project / ".venv" / "pyvenv.cfg").exists():
+        time.sleep(0.01)
+    first.send_signal(signal.SIGTERM)
+    assert first.wait() == 143
+    assert not (project / ".venv" / "bin" / "pip").exists()
+    assert "Built .venv" in make(project)[1]
+    assert (project / ".venv" / "bin" / "pip").exists()
+
+
+def test_pips_own_error_is_shown_and_the_next_run_tries_again(project):
+    (project / "requirements-cpu.txt").write_text("./no-such-folder\n")
+    status, said = make(project, "--python", PYTHON)
+    assert status == 1
+    assert "no-such-folder" in said
+    (project / "requirements-cpu.txt").write_text("")
+    assert make(project)[0] == 0
+
+
+def test_a_folder_that_is_no_environment_is_left_alone(project):
+    (project / "mine").mkdir()
+    (project / "mine" / "thesis.txt").write_text("years of work")
+    status, said = make(project, "--python", PYTHON, "--venv", str(project / "mine"))
+    assert (status, said.count("\n")) == (2, 1)
+    assert (project / "mine" / "thesis.txt").exists()

@@ -1,0 +1,96 @@
+"""mxnet_setup acts when it is imported, so every test imports it in a process of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import mxnet_setup
+
+import pytest
+
+TIME_BUDGET_S = 30
+OURS = ("OMP_NUM_THREADS", "MXNET_USE_NUM_CORES_OPERATOR_TUNING", "MXNET_SETUP_THREADS")
+THREADS = f"print(os.environ['{OURS[0]}'], os.environ['{OURS[1]}'])"
+
+
+def after_import(code, *, before="", python=(sys.executable,), **env):
+    """What `code` prints in a new process that imported mxnet_setup; stderr must stay empty."""
+    clean = {name: value for name, value in os.environ.items() if name not in OURS}
+    done = subprocess.run(
+        [*python, "-c", f"import os\n{before}\nimport mxnet_setup\n{code}"],
+        env={**clean, "PYTHONPATH": str(Path(mxnet_setup.__file__).parent), **env},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.strip()
+
+
+def test_mxnet_gets_every_processor_this_process_may_use():
+    threads = mxnet_setup.usable_processors()
+    assert 1 <= threads <= os.cpu_count()
+    assert after_import(THREADS) == f"{threads} {threads}"
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux binds processes")
+def test_a_process_bound_to_one_processor_gets_one_thread():
+    bind = "os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])"
+    assert after_import(THREADS, before=bind) == "1 1"
+
+
+@pytest.mark.parametrize("quota_us", [50000, 100000, 199999])
+def test_a_container_limited_to_one_processor_gets_one_thread(tmp_path, quota_us):
+    (tmp_path / "cpu.max").write_text(f"{quota_us} 100000\n")
+    assert mxnet_setup.usable_processors(tmp_path / "cpu.max") == 1
+
+
+def test_a_container_without_a_limit_gets_every_processor(tmp_path):
+    (tmp_path / "cpu.max").write_text("max 100000\n")
+    every = mxnet_setup.usable_processors(tmp_path / "no such file")
+    assert mxnet_setup.usable_processors(tmp_path / "cpu.max") == every
+
+
+def test_workers_on_one_host_share_its_processors():
+    many = str(os.cpu_count())
+    assert after_import(THREADS, LAUNCH_LOCAL_WORKERS=many) == "1 1"
+    assert after_import(THREADS, LAUNCH_LOCAL_WORKERS="1000") == "1 1"
+
+
+def test_a_number_of_threads_set_by_the_user_stays():
+    assert after_import(THREADS, OMP_NUM_THREADS="7") == "7 7"
+    assert after_import(THREADS, OMP_NUM_THREADS="4,2") == "4,2 4"
+    assert after_import(THREADS, OMP_NUM_THREADS="7", **{OURS[1]: "3"}) == "7 3"
+
+
+def test_workers_launched_from_a_notebook_do_not_take_its_number_for_the_users():
+    inherited = dict.fromkeys(OURS, "64")
+    assert after_import(THREADS, LAUNCH_LOCAL_WORKERS="1000", **inherited) == "1 1"
+
+
+def test_an_inherited_port_is_removed_and_the_launchers_port_stays():
+    port = "print(os.environ.get('PORT'))"
+    assert after_import(port, PORT="8080") == "None"
+    assert after_import(port, PORT="8080", LAUNCH_NODE_PORT="9001") == "None"
+    assert after_import(port, PORT="9001", LAUNCH_NODE_PORT="9001") == "9001"
+
+
+def test_numpys_old_names_are_the_builtin_types_and_give_no_warning():
+    code = "import numpy; print(numpy.bool is bool, numpy.int is int, numpy.float is float)"
+    assert after_import(code, python=(sys.executable, "-W", "error")) == "True True True"
+
+
+def test_importing_mxnet_and_gluoncv_prints_nothing():
+    code = "import mxnet, gluoncv; print(mxnet.__version__)"
+    assert after_import(code) == "1.9.1"
+
+
+def test_it_imports_where_neither_mxnet_nor_numpy_is_installed():
+    assert after_import("print('fine')", python=(sys.executable, "-S")) == "fine"
+
+
+def test_importing_it_after_mxnet_says_that_it_is_too_late():
+    code = "import mxnet, mxnet_setup"
+    env = {**os.environ, "PYTHONPATH": str(Path(mxnet_setup.__file__).parent)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, stderr=subprocess.PIPE)
+    assert b"import mxnet_setup before mxnet" in done.stderr
