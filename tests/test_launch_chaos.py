@@ -53,7 +53,8 @@ def victims(job):
 
     What lives for a moment only is no loss, and what a program forked is that program's business.
     """
-    found = {pid: command.decode() for pid, (_, command) in job.processes().items()}
+    found = {job.pid: "launch.py"}
+    found.update((pid, command.decode()) for pid, (_, command) in job.processes().items())
     found.update(on_hosts_now())
     passing = (" -G ", "command -v", "mkdir", "rsync", "sleep 100 ")
     return {p: c for p, c in found.items() if not any(word in f"{c} " for word in passing)}

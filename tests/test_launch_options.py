@@ -301,3 +301,23 @@ def test_it_works_inside_a_notebook_cell(tmp_path):
     NotebookClient(notebook, timeout=60, resources={"metadata": {"path": tmp_path}}).execute()
     printed = "".join(output.get("text", "") for output in notebook.cells[0].outputs)
     assert sorted(printed.splitlines()) == ["[worker 0] hello", "[worker 1] hello"]
+
+
+def test_a_closed_pipe_stops_the_job_without_a_traceback(tmp_path):
+    command = [*LAUNCH, "-n", "1", "--no-check", "while echo hi; do sleep 0.05; done"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        said = process.stderr.read().decode()
+    assert process.returncode == 141
+    assert "Traceback" not in said
+    assert said.endswith("[launch] stopped by SIGPIPE\n")
+
+
+def test_a_full_disk_under_standard_output_stops_nothing(tmp_path):
+    command = [*LAUNCH, "-n", "1", "--no-check", shell(worker0="echo hi; sleep 1; exit 3")]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30)
+    assert done.returncode == 3
+    assert "No space left on device: nothing more is shown" in done.stderr
+    assert "Traceback" not in done.stderr

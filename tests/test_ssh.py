@@ -52,7 +52,8 @@ def test_the_published_command_line_copies_and_trains(tmp_path):
     assert job.status == 0
     for rank, host in enumerate(["d1", "d2", "d1"]):
         assert f"[worker {rank} {host}] worker {rank} is rank {rank} of 3, sum 6" in job.text()
-        assert f"[launch] worker {rank} is on {host}" in job.text()
+    assert "[launch] d1: scheduler, server 0, worker 0, worker 2" in job.text()
+    assert "[launch] d2: server 1, worker 1" in job.text()
     assert "sum_ranks.py" in on_host("d2", "ls job")
     assert not os.path.exists("/home/ubuntu/job")
     assert bytes_of("d2") - before > 20000
@@ -112,7 +113,11 @@ def test_a_cut_host_is_noticed_and_nothing_runs_on(tmp_path):
         inside = json.loads((CLUSTER / "state.json").read_text())["holders"]["d2"][0]
         time.sleep(4)
         names = subprocess.check_output(
-            ["nsenter", f"--pid=/proc/{inside}/ns/pid_for_children", f"--mount=/proc/{inside}/ns/mnt"]
+            [
+                "nsenter",
+                f"--pid=/proc/{inside}/ns/pid_for_children",
+                f"--mount=/proc/{inside}/ns/mnt",
+            ]
             + ["ps", "-eo", "args="],
             text=True,
         )
@@ -168,7 +173,8 @@ def test_a_host_without_mxnet_is_told(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "folder, why", [("/proc/x", "cannot write there"), ("/etc/passwd/x", "no such folder|Not a dir")]
+    "folder, why",
+    [("/proc/x", "cannot write there"), ("/etc/passwd/x", "no such folder|Not a dir")],
 )
 def test_a_folder_that_cannot_be_written_is_told(tmp_path, folder, why):
     sync = ("--sync-dst-dir", folder)

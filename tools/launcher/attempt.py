@@ -35,8 +35,6 @@ class Attempt(Watch):
     def __init__(self, job, console, record, requests, number, prepare=True):
         super().__init__(job, console, record, requests)
         self.number, self.prepare = number, prepare
-        self.began = time.monotonic()
-        self.running_since = None
         self.over = threading.Event()
 
     def run(self):
@@ -55,7 +53,6 @@ class Attempt(Watch):
             self.start(root, port, addresses)
             while not self.failure and self.living("worker"):
                 self.step()
-                self.check_times(self.began)
             self.finish()
         finally:
             self.leave()
@@ -221,13 +218,14 @@ class Attempt(Watch):
         self.record.attempt(self)
 
     def on_all_registered(self):
-        if len(self.connections) > 1:
-            for process in self.job.processes:
-                self.console.say(f"{process} is on {process.host}")
+        for host in self.connections if self.job.options.launcher != "local" else ():
+            names = [str(process) for process in self.job.processes if process.host == host]
+            self.console.say(f"{host}: {', '.join(names)}")
         self.record.attempt(self)
 
     def finish(self):
         """Stop what still runs: gently on request, at once after a failure."""
+        self.ending = True
         workers = [m for m in self.members.values() if m.process.role == "worker"]
         failure = self.failure
         if failure and (failure.kind == "asked" or failure.status == SAVED):

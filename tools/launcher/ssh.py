@@ -43,6 +43,8 @@ def ssh_argv(host, options):
         f"-oConnectTimeout={CONNECT_S}",
         "-oServerAliveInterval=3",
         "-oServerAliveCountMax=3",
+        "-oClearAllForwardings=yes",  # of the user's own, which only one connection can have
+        "-oRemoteCommand=none",
     ]
     if not _strict(tuple(words), host.name):
         words.append("-oStrictHostKeyChecking=accept-new")

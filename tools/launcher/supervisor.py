@@ -22,7 +22,7 @@ import struct
 import sys
 import time
 
-from processes import Child, guard, kill_all
+from processes import Child, guard, kill_family
 
 SILENCE_S = 10  # without a heartbeat from the launcher for this long everything is ended
 GRACE_S = 3  # between TERM and KILL
@@ -120,14 +120,16 @@ class Supervisor:
         for child in list(self.children.values()):
             if child.status is None and child.popen.poll() is not None:
                 child.status = child.popen.returncode
-                kill_all(child.mark, (child.pid,))  # what it left behind
-                child.deadline = now + 1
-            elif child.status is None and child.deadline and now > child.deadline:
-                kill_all(child.mark, (child.pid,))
+                child.deadline = now + GRACE_S
             elif child.status is None and child.deadline is None and child.hung(now):
                 child.traceback_at = None
                 self.report("hung", name=child.name)
-            if child.status is not None and (not child.streams or now > child.deadline):
+            left = None
+            if child.status is not None or (child.deadline and now > child.deadline):
+                left = kill_family(child.mark, (child.pid,))  # itself, or what it left behind
+            if child.status is None:
+                continue
+            if now > child.deadline or not (child.streams or left):
                 for stream in child.streams:
                     del self.streams[stream.pipe.fileno()]
                     stream.pipe.close()
@@ -167,7 +169,7 @@ class Supervisor:
         self.leave("it was told to")
 
     def order_hold(self, mark):
-        """The mark of the job: from here on a guard stands by."""
+        """The name of the variable that marks the job: from here on a guard stands by."""
         self.mark = mark
         supervisor = os.getpid()
         pipe, self.guard_pipe = os.pipe()
@@ -181,7 +183,7 @@ class Supervisor:
             signal.set_wakeup_fd(-1)
             for fd in (0, 1, 2):
                 os.dup2(os.open(os.devnull, os.O_RDWR), fd)
-            guard(pipe, mark.encode() + b".", supervisor, SILENCE_S + GRACE_S + 2)
+            guard(pipe, mark.encode() + b"=", supervisor, SILENCE_S + GRACE_S + 2)
         finally:
             os._exit(0)
 
