@@ -164,7 +164,7 @@ class Child:
             Stream(self, "out", self.popen.stdout),
             Stream(self, "err", self.popen.stderr),
         ]
-        self.status = self.deadline = None
+        self.status = self.deadline = self.told = None
         self.traceback_at = None  # when it began to print an uncaught traceback
         self.previous = ""
         self.idle_since = self.looked = time.monotonic()
@@ -199,6 +199,21 @@ class Child:
             layer = below
         send_signal(number, reached)
         return reached
+
+    def stop(self, deadline):
+        """TERM now, KILL after the deadline."""
+        if self.deadline is None:
+            self.told = self.signal(signal.SIGTERM)
+            self.looked = time.monotonic()
+        self.deadline = min(self.deadline or deadline, deadline)
+
+    def insist(self, now):
+        """End the shell, too, that goes on with its next command after the one that was ended."""
+        if self.told and now - self.looked > 0.5:
+            self.looked = now
+            living = self.family()
+            if not any(pid in living for pid in self.told):
+                send_signal(signal.SIGTERM, living)
 
     def note_line(self, stream, text, now):
         """Remember when an uncaught traceback began; one that was caught is followed by more."""

@@ -128,6 +128,7 @@ class Supervisor:
             if child.status is not None or (child.deadline and now > child.deadline):
                 left = kill_family(child.mark, (child.pid,))  # itself, or what it left behind
             if child.status is None:
+                child.insist(now)
                 continue
             if now > child.deadline or not (child.streams or left):
                 for stream in child.streams:
@@ -204,10 +205,7 @@ class Supervisor:
         """TERM to these processes (all, without names), and KILL when the grace is over."""
         for child in list(self.children.values()):
             if names is None or child.name in names:
-                if child.deadline is None:
-                    child.signal(signal.SIGTERM)
-                deadline = time.monotonic() + grace
-                child.deadline = min(child.deadline or deadline, deadline)
+                child.stop(time.monotonic() + grace)
 
     def order_signal(self, number, names):
         for child in [child for name, child in self.children.items() if name in names]:
