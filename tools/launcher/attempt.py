@@ -13,6 +13,7 @@ from launcher.watch import SAVED, Failure, Member, Watch
 
 GRACE_S = 3  # between TERM and KILL when something has failed
 FINISH_S = 15  # for servers and scheduler to end by themselves after the last worker
+ELSEWHERE = "192.0.2.1"  # reserved for examples: whatever routes there is a host's main address
 DUMP_S = 2  # for stacks to be written
 
 
@@ -118,22 +119,20 @@ class Attempt(Watch):
             return addresses[self.job.hosts[0]], addresses
         if len(everyone) == 1:
             return "127.0.0.1", {everyone[0].host: "127.0.0.1"}
-        reached = [(c.ready["ssh"] or "").split() for c in everyone]
-        reached = [words[2] if len(words) == 4 else "" for words in reached]
-        for connection, address in zip(everyone, reached):
-            if ":" in address:
-                raise Failure(
-                    f"{connection.host}: reached by IPv6 at {address}, but MXNet needs IPv4 "
-                    "addresses: name the host by one, or say which with --interface"
-                )
-        root = reached[0]
-        outside = [address for address in reached[1:] if not address.startswith("127.")]
-        if root.startswith("127.") and outside:
-            first = {everyone[0]: ("address", {"toward": outside[0]})}
-            root = self.ask("address", first)[everyone[0]]["address"]
-        orders = {c: ("address", {"toward": root}) for c in everyone}
-        found = self.ask("address", orders)
-        return root, {c.host: found[c]["address"] for c in everyone}
+        reached = [((c.ready["ssh"] or "").split() + [""] * 3)[2] for c in everyone]
+        root = reached[0]  # where ssh found the first host, the others will
+        if ":" in root or root.startswith("127."):  # by IPv6, which MXNet cannot use, or from there
+            toward = [a for a in reached if a and ":" not in a and not a.startswith("127.")]
+            if toward or ":" in root:
+                root = self.own_addresses(everyone[:1], (toward or [ELSEWHERE])[0])[
+                    everyone[0].host
+                ]
+        return root, self.own_addresses(everyone, root)
+
+    def own_addresses(self, connections, toward):
+        """The IPv4 address of each host that routes to another one."""
+        found = self.ask("address", {c: ("address", {"toward": toward}) for c in connections})
+        return {c.host: found[c]["address"] for c in connections}
 
     def find_port(self, root):
         """A free port for the scheduler, held until it starts."""

@@ -7,6 +7,7 @@ import re
 import shlex
 
 SOURCE = pathlib.Path(__file__).with_name("hostcheck.py")
+MIB = 1 << 20
 COLUMNS = ("host", "ssh", "python", "mxnet", "command", "folder", "network")
 FIX = {
     "mxnet": "install it into the Python the command finds there: python -m pip install mxnet",
@@ -68,7 +69,9 @@ def judge(lines, status, needed):
     problems = [(column, why) for column, why in answer["wrong"].items() if why]
     free = answer.get("free")
     if needed and free is not None and free < needed:
-        problems.append(("space", f"{free >> 20} MiB free, the copy needs {needed >> 20} MiB"))
+        problems.append(
+            ("space", f"{free / MIB:.1f} MiB free, the copy needs {needed / MIB:.1f} MiB")
+        )
     return answer, problems
 
 

@@ -186,7 +186,9 @@ class Child:
             Who was signalled.
         """
         living = self.family()
-        reached, layer = [], [self.pid]
+        if not living:  # no /proc to tell who is who
+            send_signal(number, [self.pid], os.killpg)
+        reached, layer = [], [self.pid] if living else []
         while layer:
             below = []
             for pid in layer:

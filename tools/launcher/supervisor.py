@@ -222,7 +222,10 @@ class Supervisor:
         try:
             self.report("address", address=own_address(toward, interface))
         except OSError as error:
-            self.report("address", address=None, why=str(error))
+            what = (
+                f"interface {interface}" if interface else f"no IPv4 address that reaches {toward}"
+            )
+            self.report("address", address=None, why=f"{what}: {error.strerror}")
 
     def order_port(self, address, port=None):
         """Listen at a free port, or a given one, so that others can try to reach it."""
