@@ -1,8 +1,6 @@
 """One try at a job: connect, look, copy, start, watch, stop."""
 
 import signal
-import subprocess
-import tempfile
 import threading
 import time
 
@@ -46,11 +44,12 @@ class Attempt(Watch):
             root, addresses = self.find_addresses()
             port = self.find_port(root)
             if self.prepare:
-                self.check(f"{root}:{port}")
+                if not self.job.options.no_check:
+                    preflight.check(self, f"{root}:{port}")
                 if self.job.options.check:
                     return
                 if self.job.options.sync_dst_dir:
-                    self.copy()
+                    ssh.copy(self)
             self.start(root, port, addresses)
             while not self.failure and self.living("worker"):
                 self.step()
@@ -124,9 +123,8 @@ class Attempt(Watch):
         if ":" in root or root.startswith("127."):  # by IPv6, which MXNet cannot use, or from there
             toward = [a for a in reached if a and ":" not in a and not a.startswith("127.")]
             if toward or ":" in root:
-                root = self.own_addresses(everyone[:1], (toward or [ELSEWHERE])[0])[
-                    everyone[0].host
-                ]
+                found = self.own_addresses(everyone[:1], (toward or [ELSEWHERE])[0])
+                root = found[everyone[0].host]
         return root, self.own_addresses(everyone, root)
 
     def own_addresses(self, connections, toward):
@@ -139,59 +137,6 @@ class Attempt(Watch):
         first = self.connections[self.job.hosts[0]]
         order = "port", {"address": root, "port": self.job.options.port}
         return self.ask("port", {first: order})[first]["port"]
-
-    def check(self, address):
-        """Ask every host whether it is ready; a table if one is not, or if asked for."""
-        options = self.job.options
-        if options.no_check:
-            return
-        orders = {}
-        for connection in self.connections.values():
-            connection.answers = []
-            order = preflight.order(self.job, connection.ready, address, options.sync_dst_dir)
-            orders[connection] = ("start", order)
-        ended = self.ask("exit", orders)
-        needed = preflight.size_of_copy(self.job.source) if options.sync_dst_dir else 0
-        rows, problems = [], []
-        for connection in orders:
-            lines = [line for line in connection.answers if line]
-            answer, wrong = preflight.judge(lines, ended[connection]["status"], needed)
-            self.record.host(connection.host, mxnet=answer.get("mxnet"))
-            rows.append(preflight.row(connection, answer, wrong))
-            problems += [(connection.host, column, why) for column, why in wrong]
-        if problems or options.check:
-            self.console.say(preflight.table(rows))
-        if problems:
-            fixes = [f"{host}: {why}: {preflight.FIX[column]}" for host, column, why in problems]
-            raise Failure("\n".join(fixes))
-
-    def copy(self):
-        """Copy the source folder to every host, once each."""
-        running = {}
-        for host in self.connections:
-            argv = ssh.copy_argv(host, self.job.source, self.job.options)
-            log = tempfile.TemporaryFile()  # noqa: SIM115
-            try:
-                process = subprocess.Popen(
-                    argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-                )
-            except FileNotFoundError:
-                raise Failure("rsync is not installed here: apt-get install rsync") from None
-            running[host] = process, log
-        try:
-            while any(process.poll() is None for process, _ in running.values()):
-                self.step()
-                self.raise_failure()
-        finally:
-            for process, _ in running.values():
-                if process.poll() is None:
-                    process.kill()
-        for host, (process, log) in running.items():
-            if process.returncode:
-                log.seek(0)
-                said = log.read().decode("utf-8", "replace").strip().splitlines()
-                why = f": {said[0]}" if said else ""
-                raise Failure(f"{host}: rsync ended with status {process.returncode}{why}")
 
     # Start and stop
 

@@ -6,6 +6,8 @@ import pathlib
 import re
 import shlex
 
+from launcher.watch import Failure
+
 SOURCE = pathlib.Path(__file__).with_name("hostcheck.py")
 MIB = 1 << 20
 COLUMNS = ("host", "ssh", "python", "mxnet", "command", "folder", "network")
@@ -96,3 +98,39 @@ def table(rows):
         "  ".join(str(word).ljust(width) for word, width in zip(row, widths)).rstrip()
         for row in rows
     )
+
+
+def check(attempt, address):
+    """Ask every host whether it is ready; a table if one is not, or if asked for.
+
+    Parameters
+    ----------
+    attempt : Attempt
+        Connected to all hosts.
+    address : str
+        Where the scheduler is going to listen.
+
+    Raises
+    ------
+    Failure
+        A line with a fix for all that is wrong.
+    """
+    job = attempt.job
+    orders = {}
+    for connection in attempt.connections.values():
+        connection.answers = []
+        fields = order(job, connection.ready, address, job.options.sync_dst_dir)
+        orders[connection] = ("start", fields)
+    ended = attempt.ask("exit", orders)
+    needed = size_of_copy(job.source) if job.options.sync_dst_dir else 0
+    rows, fixes = [], []
+    for connection in orders:
+        lines = [line for line in connection.answers if line]
+        answer, problems = judge(lines, ended[connection]["status"], needed)
+        attempt.record.host(connection.host, mxnet=answer.get("mxnet"))
+        rows.append(row(connection, answer, problems))
+        fixes += [f"{connection.host}: {why}: {FIX[column]}" for column, why in problems]
+    if fixes or job.options.check:
+        attempt.console.say(table(rows))
+    if fixes:
+        raise Failure("\n".join(fixes))

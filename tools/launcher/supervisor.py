@@ -1,27 +1,25 @@
 """Hold the processes of one job on one host, and leave none behind.
 
 The launcher runs this file on every host: as a plain process here, through ssh elsewhere, where it
-arrives over standard input together with `processes.py`. Orders come in on standard input and
-reports go out on standard output, one JSON object a line.
+arrives over standard input together with `host.py` and `processes.py`. Orders come in on standard
+input and reports go out on standard output, one JSON object a line.
 
 Everything is ended when the connection closes, and when the launcher's heartbeat is silent for too
 long (a cut network closes nothing). A second process, the guard, does the same should this one be
 killed or stopped.
 """
 
-import fcntl
 import json
 import os
 import platform
-import random
 import resource
 import select
 import signal
 import socket
-import struct
 import sys
 import time
 
+from host import listen, own_address, processors
 from processes import Child, guard, kill_family
 
 SILENCE_S = 10  # without a heartbeat from the launcher for this long everything is ended
@@ -230,7 +228,7 @@ class Supervisor:
     def order_port(self, address, port=None):
         """Listen at a free port, or a given one, so that others can try to reach it."""
         try:
-            self.listener = self.listen(address, port)
+            self.listener, self.claim = listen(address, port)
             self.report("port", port=self.listener.getsockname()[1])
         except OSError as error:
             self.report("port", port=None, why=f"port {port or 'any'}: {error.strerror}")
@@ -238,55 +236,6 @@ class Supervisor:
     def order_release(self):
         """Leave the port to the scheduler."""
         self.listener.close()
-
-    def listen(self, address, wanted):
-        """Listen at a port that no other launcher on this host will take while this one lives."""
-        claim, claims = None, sys.platform.startswith("linux")
-        for _ in range(100):
-            # below the range from which the kernel serves outgoing connections
-            port = wanted or random.randrange(15000, 32000)
-            listener = socket.socket()
-            try:
-                if claims:
-                    claim = socket.socket(socket.AF_UNIX)  # an abstract name: it goes when we go
-                    claim.bind(f"\0mxnet-launch-port-{port}")
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                listener.bind((address, port))
-                listener.listen(128)
-            except OSError as error:
-                listener.close()
-                problem = error
-                if wanted:
-                    break
-            else:
-                self.claim = claim
-                return listener
-        raise problem
-
-
-def processors():
-    """How many processors this process may use, by affinity and by control group."""
-    try:
-        count = len(os.sched_getaffinity(0))
-    except AttributeError:
-        count = os.cpu_count() or 1
-    try:
-        with open("/sys/fs/cgroup/cpu.max") as file:
-            quota, period = file.read().split()
-        count = min(count, max(1, int(quota) // int(period)))
-    except (OSError, ValueError):
-        pass  # no control group, or "max"
-    return count
-
-
-def own_address(toward, interface):
-    """The IPv4 address of an interface, or the one the kernel would send from."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        if interface:
-            name = struct.pack("256s", interface.encode()[:15])
-            return socket.inet_ntoa(fcntl.ioctl(probe.fileno(), 0x8915, name)[20:24])
-        probe.connect((toward, 9))  # a datagram socket: nothing is sent
-        return probe.getsockname()[0]
 
 
 if __name__ == "__main__":
