@@ -21,10 +21,11 @@ import checkpoint
 import mxnet as mx
 from data import ImageSource
 from failure import UsageError, run
+from loader import RepeatedBatch
 from mxnet.contrib import amp
 from network import create_network
 from options import parse_args
-from progress import Progress
+from progress import Progress, measure_reading, profiled
 from schedule import create_schedule, scaled_learning_rate
 from training import CrossEntropy, evaluate, pull_weights, train_epoch
 from workers import Workers
@@ -44,6 +45,10 @@ def main(argv=None):
     workers = Workers(store)
     train_loader, test_loader = source.share_out(workers)
     workers.agree({"data": source.fingerprint, **describe(args)})
+    if args.benchmark:
+        train_loader = RepeatedBatch(train_loader)
+    if args.test_io:
+        return measure_reading(train_loader, args, workers)
 
     # The same weights everywhere: from one seed here, and from rank 0 by the Trainer's first step.
     mx.random.seed(args.seed)
@@ -64,9 +69,11 @@ def main(argv=None):
             f"{args.network} on {source.name}: {workers.count} worker(s), {devices}, "
             f"kvstore {store.type}; batches of {sizes}; {len(train_loader)} steps an epoch"
         )
-    for epoch in range(args.load_epoch or 0, args.num_epochs):
+    first_epoch = args.load_epoch or 0
+    for epoch in range(first_epoch, args.num_epochs):
         progress.epoch_started(epoch)
-        train_epoch(epoch, train_loader, net, loss, trainer, ctx, progress, schedule)
+        with profiled(args.profile if epoch == first_epoch else None, workers.rank):
+            train_epoch(epoch, train_loader, net, loss, trainer, ctx, progress, schedule)
         if workers.is_async:
             pull_weights(net, trainer, workers)
         result = evaluate(test_loader, net, ctx, workers, args.top_k)

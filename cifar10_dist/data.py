@@ -91,7 +91,7 @@ class ImageSource:
             test = EvalLoader(test_images, test_labels, *share, self.augmentation)
             length = len(labels)
         else:
-            stream = (args.image_shape, args.batch_size, workers)
+            stream = (args.image_shape, args.num_classes, args.batch_size, workers)
             train = records.StreamLoader(
                 args.data_train, *stream, args.seed, self.augmentation, args.num_examples
             )
@@ -133,17 +133,20 @@ def load_images(source="auto", folder=None):
         Train images (N, 3, 32, 32) of uint8, train labels (N,) of int32, and those of the test set.
     """
     if source != "synthetic":
+        own_folder = os.path.join(mx.base.data_dir(), "datasets", "cifar10")
         try:
-            folder = folder or os.path.join(mx.base.data_dir(), "datasets", "cifar10")
-            return "CIFAR-10", _read_cifar10(fetch(folder))
+            return "CIFAR-10", _read_cifar10(fetch(folder or own_folder))
+        except UsageError:  # a folder that cannot be written
+            if source == "cifar10" or folder:
+                raise
         except DownloadError as error:
             if source == "cifar10":
                 raise UsageError(str(error)) from None
-            print(
-                "cifar10_dist.py: warning: CIFAR-10 is not to be had here: training on self-made "
-                "images, whose accuracies are not comparable",
-                file=sys.stderr,
-            )
+        print(
+            "cifar10_dist.py: warning: CIFAR-10 is not to be had here: training on self-made "
+            "images, whose accuracies are not comparable",
+            file=sys.stderr,
+        )
     train = synthetic.make_images(synthetic.NUM_TRAIN, seed=0)
     test = synthetic.make_images(synthetic.NUM_TEST, seed=1)
     return "self-made images", (*train, *test)

@@ -1,5 +1,7 @@
 """Networks by name, ready to train."""
 
+import contextlib
+
 import mxnet as mx
 from failure import UsageError
 from gluoncv.model_zoo import get_model, get_model_list
@@ -34,7 +36,8 @@ def create_network(name, num_classes, image_shape, ctx, num_layers=None):
     with mx.name.NameManager():  # parameter names that do not depend on what was created before
         net = _build(name, num_classes, num_layers)
     try:
-        net.infer_shape(mx.nd.zeros((1,) + tuple(image_shape)))
+        with contextlib.redirect_stdout(None):  # MXNet prints the shapes when it fails
+            net.infer_shape(mx.nd.zeros((1,) + tuple(image_shape)))
     except (mx.MXNetError, AttributeError, AssertionError, TypeError, ValueError) as error:
         shape = ",".join(map(str, image_shape))
         reason = str(error).strip().splitlines()[-1][:200]

@@ -1,12 +1,42 @@
 """What is told about the training: lines, a bar, TensorBoard, a file of metrics."""
 
+import contextlib
 import json
 import os
 import sys
 import time
+from pathlib import Path
 
+import mxnet as mx
 from failure import UsageError
 from tqdm import tqdm
+
+
+def measure_reading(loader, args, workers):
+    """Read an epoch without training (``--test-io``) and print MXNet's speed lines."""
+    progress = Progress(workers.rank, len(loader), args.disp_batches)
+    progress.epoch_started(0)
+    for step, batch in enumerate(loader.epoch(0)):
+        labels = [] if batch.label is None else [batch.label]
+        progress.batch_done(0, step, batch, [], labels)
+    workers.barrier()
+    return 0
+
+
+@contextlib.contextmanager
+def profiled(path, rank):
+    """Write a trace of what MXNet does to a file, ``rank1_`` before its name for worker 1."""
+    if path is None:
+        yield
+        return
+    target = Path(path)
+    name = target.with_name(f"rank{rank}_{target.name}" if rank else target.name)
+    mx.profiler.set_config(profile_all=True, filename=str(name), continuous_dump=False)
+    mx.profiler.set_state("run")
+    yield
+    mx.nd.waitall()
+    mx.profiler.set_state("stop")
+    mx.profiler.dump()
 
 
 class Progress:

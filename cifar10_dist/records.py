@@ -78,12 +78,7 @@ def decode(path, image_shape, num_classes):
     labels : ndarray of int32, shape (records,)
     """
     places, labels = scan(path)
-    bad = np.flatnonzero((labels != labels.astype(int)) | (labels < 0) | (labels >= num_classes))
-    if len(bad):
-        raise UsageError(
-            f"{path}: record {bad[0]} has label {labels[bad[0]]:g}, outside --num-classes "
-            f"{num_classes}"
-        )
+    check_labels(path, labels, num_classes)
     images = np.empty((len(places),) + tuple(image_shape), np.uint8)
     done = 0
     try:
@@ -102,6 +97,16 @@ def decode(path, image_shape, num_classes):
     return images, labels.astype(np.int32)
 
 
+def check_labels(path, labels, num_classes, of_what=""):
+    """See that all labels are classes; a network would take a wrong one for another, silently."""
+    bad = np.flatnonzero((labels != labels.astype(int)) | (labels < 0) | (labels >= num_classes))
+    if len(bad):
+        raise UsageError(
+            f"{path}: record {bad[0]}{of_what} has label {labels[bad[0]]:g}, outside --num-classes "
+            f"{num_classes}"
+        )
+
+
 class StreamLoader:
     """Batches read from disk by MXNet's own threads, for files that memory does not hold.
 
@@ -110,18 +115,26 @@ class StreamLoader:
     """
 
     def __init__(
-        self, path, image_shape, batch_size, workers, seed, augmentation, num_examples=None
+        self,
+        path,
+        image_shape,
+        num_classes,
+        batch_size,
+        workers,
+        seed,
+        augmentation,
+        num_examples=None,
     ):
         self.num_examples = num_examples or count(path)
         self.global_batch_size = batch_size * workers.count
-        self._options = _iter_options(path, image_shape, batch_size, workers, augmentation)
+        self._options = _iter_options(image_shape, batch_size, workers, augmentation)
         self._options.update(
             shuffle=True,
             rand_crop=augmentation.random_crop,
             rand_mirror=augmentation.random_mirror,
             pad=augmentation.pad,
         )
-        self._seed = seed
+        self._path, self._num_classes, self._seed = path, num_classes, seed
         self._batches = None
 
     def __len__(self):
@@ -132,13 +145,12 @@ class StreamLoader:
         """Yield the batches of an epoch; at its end the part starts again where it is too short."""
         if self._batches is None:
             seed = self._seed * 1000 + epoch
-            self._batches = mx.io.ImageRecordIter(seed=seed, seed_aug=seed, **self._options)
+            self._batches = _open_stream(self._path, seed=seed, seed_aug=seed, **self._options)
         for _ in range(len(self)):
-            try:
-                batch = self._batches.next()
-            except StopIteration:
+            batch = _next_batch(self._batches, self._path, self._num_classes)
+            if batch is None:
                 self._batches.reset()
-                batch = self._batches.next()
+                batch = _next_batch(self._batches, self._path, self._num_classes)
             yield Batch(batch.data[0], batch.label[0], self.global_batch_size)
         self._batches.reset()
 
@@ -146,20 +158,40 @@ class StreamLoader:
 class StreamEvalLoader:
     """This worker's part of a test file, each image once."""
 
-    def __init__(self, path, image_shape, batch_size, workers, augmentation):
-        self._options = _iter_options(path, image_shape, batch_size, workers, augmentation)
+    def __init__(self, path, image_shape, num_classes, batch_size, workers, augmentation):
+        self._path, self._num_classes = path, num_classes
+        self._options = _iter_options(image_shape, batch_size, workers, augmentation)
 
     def __iter__(self):
-        for batch in mx.io.ImageRecordIter(**self._options):
+        batches = _open_stream(self._path, **self._options)
+        for batch in iter(lambda: _next_batch(batches, self._path, self._num_classes), None):
             used = batch.data[0].shape[0] - batch.pad
             if used:
                 yield Batch(batch.data[0][:used], batch.label[0][:used], used)
 
 
-def _iter_options(path, image_shape, batch_size, workers, augmentation):
+def _open_stream(path, **options):
+    try:
+        return mx.io.ImageRecordIter(path_imgrec=path, **options)
+    except mx.MXNetError:  # it reads a batch at once
+        raise UsageError(f"{path}: holds a record that is not an image") from None
+
+
+def _next_batch(stream, path, num_classes):
+    """Return the next batch of MXNet's iterator, None at its end."""
+    try:
+        batch = stream.next()
+    except StopIteration:
+        return None
+    except mx.MXNetError:
+        raise UsageError(f"{path}: holds a record that is not an image") from None
+    check_labels(path, batch.label[0].asnumpy(), num_classes, of_what=" of a batch")
+    return batch
+
+
+def _iter_options(image_shape, batch_size, workers, augmentation):
     mean, std = augmentation.mean, augmentation.std
     return {
-        "path_imgrec": path,
         "data_shape": tuple(image_shape),
         "batch_size": batch_size,
         "num_parts": workers.count,

@@ -139,4 +139,5 @@ def average_statistics(net, workers):
     mean = total[:-1] / total[-1]
     ends = np.cumsum([part.size for part in sums])
     for param, values in zip(params, np.split(mean, ends[:-1])):
-        param.set_data(mx.nd.array(values.reshape(param.shape), dtype=param.dtype))
+        for data in param.list_data():  # set_data would reset the store, and dist_async refuses
+            data[:] = values.reshape(param.shape)

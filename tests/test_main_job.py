@@ -75,6 +75,32 @@ def test_training_goes_on_from_a_saved_epoch(tmp_path):
     assert any(p.name.startswith("events") for p in (tmp_path / "log").iterdir())
 
 
+def test_measuring_flags_read_only_repeat_a_batch_and_write_a_trace(tmp_path):
+    reading = train(*SHORT, "--test-io", "1", "--disp-batches", "10")
+    assert reading.returncode == 0 and "Batch [20]\tSpeed" in reading.stdout
+    assert "Test_acc" not in reading.stdout
+    trace = tmp_path / "trace.json"
+    job = train(*SHORT, "--benchmark", "1", "--profile", str(trace))
+    assert job.returncode == 0, job.stderr
+    names = {event.get("name") for event in json.loads(trace.read_text())["traceEvents"]}
+    assert any("Convolution" in str(name) or "CachedOp" in str(name) for name in names)
+
+
+def test_without_a_network_images_are_made_and_a_warning_says_so(tmp_path):
+    nowhere = {name: "http://127.0.0.1:9" for name in ("http_proxy", "https_proxy")}
+    options = ("--data", "auto", "--data-dir", str(tmp_path), *SHORT[2:])
+    job = train(*options, env=nowhere)
+    assert job.returncode == 0 and "on self-made images" in job.stdout, job.stderr
+    assert job.stderr.count("warning: CIFAR-10 is not to be had here") == 1
+    refused = train("--data", "cifar10", *options[2:], env=nowhere)
+    assert refused.returncode == 2 and "no address gave CIFAR-10" in refused.stderr
+
+
+def test_bfloat16_trains():
+    job = train(*SHORT, "--dtype", "bfloat16")
+    assert job.returncode == 0 and len(accuracies(job.stdout)) == 1, job.stderr
+
+
 def test_parameters_of_another_network_are_refused(tmp_path):
     prefix = ("--model-prefix", str(tmp_path / "model"), "--num-epochs", "2")
     assert train(*SHORT, *prefix).returncode == 0

@@ -56,7 +56,7 @@ def test_records_are_counted_with_and_without_an_index(tmp_path, index):
 def test_streams_have_equal_batches_for_every_worker(tmp_path, workers):
     path = write(tmp_path / "x.rec", range(70))
     loaders = [
-        records.StreamLoader(path, SHAPE, 8, Part(workers, rank), 0, Augmentation())
+        records.StreamLoader(path, SHAPE, 70, 8, Part(workers, rank), 0, Augmentation())
         for rank in range(workers)
     ]
     for epoch in range(2):
@@ -71,7 +71,7 @@ def test_streams_have_equal_batches_for_every_worker(tmp_path, workers):
 def test_a_streamed_test_set_is_seen_once_by_all_workers_together(tmp_path, workers):
     path = write(tmp_path / "x.rec", range(70))
     loaders = [
-        records.StreamEvalLoader(path, SHAPE, 8, Part(workers, rank), Augmentation())
+        records.StreamEvalLoader(path, SHAPE, 70, 8, Part(workers, rank), Augmentation())
         for rank in range(workers)
     ]
     labels = [int(x) for loader in loaders for b in loader for x in b.label.asnumpy()]
@@ -114,6 +114,17 @@ def test_a_record_that_is_no_image_is_found(tmp_path):
     file.close()
     with pytest.raises(UsageError, match="record 23 is not an image"):
         records.decode(str(tmp_path / "x.rec"), SHAPE, 10)
+
+
+def test_what_is_wrong_in_a_streamed_file_is_said_when_it_is_met(tmp_path):
+    labels = write(tmp_path / "labels.rec", [0, 1, 2, 3])
+    body = recordio.pack(recordio.IRHeader(0, 0, 0, 0), b"no image" * 9)
+    broken = write(tmp_path / "broken.rec", [0] * 4, body=body)
+    for path, wanted in ((labels, "has label 3"), (broken, "a record that is not an image")):
+        with pytest.raises(UsageError, match=wanted):
+            list(records.StreamEvalLoader(path, SHAPE, 3, 4, Part(1, 0), Augmentation()))
+        with pytest.raises(UsageError, match=wanted):
+            list(records.StreamLoader(path, SHAPE, 3, 4, Part(1, 0), 0, Augmentation()).epoch(0))
 
 
 def test_a_cut_file_with_an_index_is_noticed_before_streaming(tmp_path):
