@@ -73,7 +73,7 @@ class Job:
 
     def role(self, name):
         """The processes of one role, such as `worker-1`."""
-        return self.processes(f".{name}\0")
+        return self.processes("LAUNCH_MARK_", f"={name}\0")
 
     def left(self, seconds=2):
         """What is still there, given a moment to go."""

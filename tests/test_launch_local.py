@@ -101,6 +101,14 @@ def test_the_program_below_a_shell_has_time_to_save(tmp_path):
     assert job.wait(10) == 75
 
 
+def test_a_shell_does_not_go_on_with_its_next_command(tmp_path):
+    job = Job(tmp_path, "-n", 1, "--no-check", "while echo again; do sleep 40; done")
+    job.wait_for("[worker 0] again")
+    job.popen.send_signal(signal.SIGTERM)
+    assert job.wait(5) == 143
+    assert job.out.read_text().count("[worker 0] again") <= 2
+
+
 def test_a_second_interrupt_stops_at_once(tmp_path):
     stubborn = "trap '' TERM; echo up; while :; do sleep 0.2; done"
     job = Job(tmp_path, "-n", 1, "--no-check", shell(worker0=stubborn))

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from launch import parse_args
+from launcher.report import hint
 from launching import ROOT, SUM_RANKS, Job, launch, shell
 
 TIME_BUDGET_S = 75
@@ -301,3 +302,49 @@ def test_it_works_inside_a_notebook_cell(tmp_path):
     NotebookClient(notebook, timeout=60, resources={"metadata": {"path": tmp_path}}).execute()
     printed = "".join(output.get("text", "") for output in notebook.cells[0].outputs)
     assert sorted(printed.splitlines()) == ["[worker 0] hello", "[worker 1] hello"]
+
+
+def test_a_closed_pipe_stops_the_job_without_a_traceback(tmp_path):
+    command = [*LAUNCH, "-n", "1", "--no-check", "while echo hi; do sleep 0.05; done"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        said = process.stderr.read().decode()
+    assert process.returncode == 141
+    assert "Traceback" not in said
+    assert said.endswith("[launch] stopped by SIGPIPE\n")
+
+
+def test_a_full_disk_under_standard_output_stops_nothing(tmp_path):
+    command = [*LAUNCH, "-n", "1", "--no-check", shell(worker0="echo hi; sleep 1; exit 3")]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30)
+    assert done.returncode == 3
+    assert "No space left on device: nothing more is shown" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text, status, word",
+    [
+        ("ModuleNotFoundError: No module named 'mxnet'", 1, "--check"),
+        ("OSError: [Errno 98] Address already in use", 1, "another program has the port"),
+        ("mxnet.base.MXNetError: cudaMalloc failed: out of memory", 1, "memory ran out"),
+        ("", 137, "memory ran out"),
+        ("sh: 1: trian.py: not found", 127, "command not found"),
+        ("No space left on device", 1, "the disk is full"),
+    ],
+)
+def test_the_usual_causes_have_a_hint(text, status, word):
+    assert word in hint(text, status)
+
+
+def test_a_program_that_goes_on_after_a_traceback_has_not_failed(tmp_path):
+    """An exception in a thread, then silence."""
+    program = "import threading, time\n"
+    program += "thread = threading.Thread(target=lambda: 1 / 0)\nthread.start()\nthread.join()\n"
+    program += "time.sleep(12)\nprint('done')"
+    (tmp_path / "p.py").write_text(program)
+    job = launch(tmp_path, "-n", 1, "--no-check", "python", tmp_path / "p.py")
+    assert job.status == 0
+    assert "ZeroDivisionError" in job.text()

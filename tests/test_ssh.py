@@ -45,17 +45,18 @@ def bytes_of(name):
     return int(re.search(r"received (\d+)", line)[1])
 
 
-def test_the_published_command_line_copies_and_trains(tmp_path):
-    before = bytes_of("d2")
-    sync = ("--sync-dst-dir", "/home/ubuntu/job", "--launcher", "ssh")
-    job = launch(tmp_path, "-n", 3, "-s", 2, *on_hosts(), *sync, SUM, cwd=PROGRAMS)
-    assert job.status == 0
+def test_ranks_placement_and_ports_on_two_hosts(tmp_path):
+    """The hosts' addresses end in .9 and .10: as strings they sort the other way round."""
+    sync = ("--sync-dst-dir", "/home/ubuntu/job", "--no-check")
+    job = Job(tmp_path, "-n", 3, "-s", 2, *on_hosts(), *sync, f"{SUM} --sleep 4", cwd=PROGRAMS)
     for rank, host in enumerate(["d1", "d2", "d1"]):
-        assert f"[worker {rank} {host}] worker {rank} is rank {rank} of 3, sum 6" in job.text()
-        assert f"[launch] worker {rank} is on {host}" in job.text()
-    assert "sum_ranks.py" in on_host("d2", "ls job")
-    assert not os.path.exists("/home/ubuntu/job")
-    assert bytes_of("d2") - before > 20000
+        job.wait_for(f"[worker {rank} {host}] worker {rank} is rank {rank} of 3, sum 6")
+    listening = [line.split()[3] for line in on_host("d2", "ss -Hltn").splitlines()]
+    assert job.wait() == 0
+    assert "[launch] d1: scheduler, server 0, worker 0, worker 2" in job.text()
+    assert "[launch] d2: server 1, worker 1" in job.text()
+    assert len(listening) == 3  # sshd, the server, the worker
+    assert all(re.fullmatch(r"10\.77\.\d+\.10:\d+", address) for address in listening)
     assert nothing_left()
 
 
@@ -112,7 +113,11 @@ def test_a_cut_host_is_noticed_and_nothing_runs_on(tmp_path):
         inside = json.loads((CLUSTER / "state.json").read_text())["holders"]["d2"][0]
         time.sleep(4)
         names = subprocess.check_output(
-            ["nsenter", f"--pid=/proc/{inside}/ns/pid_for_children", f"--mount=/proc/{inside}/ns/mnt"]
+            [
+                "nsenter",
+                f"--pid=/proc/{inside}/ns/pid_for_children",
+                f"--mount=/proc/{inside}/ns/mnt",
+            ]
             + ["ps", "-eo", "args="],
             text=True,
         )
@@ -168,7 +173,8 @@ def test_a_host_without_mxnet_is_told(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "folder, why", [("/proc/x", "cannot write there"), ("/etc/passwd/x", "no such folder|Not a dir")]
+    "folder, why",
+    [("/proc/x", "cannot write there"), ("/etc/passwd/x", "no such folder|Not a dir")],
 )
 def test_a_folder_that_cannot_be_written_is_told(tmp_path, folder, why):
     sync = ("--sync-dst-dir", folder)
@@ -226,17 +232,6 @@ def test_a_new_host_is_accepted_and_a_strict_configuration_respected(tmp_path):
     assert known.read_text()
 
 
-def test_ports_are_open_on_the_routed_address_only(tmp_path):
-    sync = ("--sync-dst-dir", "/home/ubuntu/job", "--no-check")
-    job = Job(tmp_path, "-n", 2, *on_hosts(), *sync, f"{SUM} --sleep 5", cwd=PROGRAMS)
-    job.wait_for("sum 3")
-    listening = on_host("d2", "ss -Hltn").split("\n")
-    ports = [line.split()[3] for line in listening if line and not line.split()[3].endswith(":22")]
-    assert job.wait() == 0
-    assert len(ports) == 2
-    assert all(port.startswith("10.77.") for port in ports)
-
-
 def test_a_restart_waits_for_a_host_that_is_away(tmp_path):
     options = ("--max-restarts", 1, "--min-uptime", 0, "--start-timeout", 40)
     job = start(tmp_path, *options, command="echo up $LAUNCH_ATTEMPT; exec sleep 600")
@@ -260,3 +255,82 @@ def test_the_launching_machine_needs_no_mxnet(tmp_path):
     command = [python, ROOT / "tools" / "launch.py", "-n", "2", *on_hosts(), "--check", "python"]
     done = subprocess.run(command, capture_output=True, text=True, cwd="/tmp", timeout=60)
     assert done.returncode == 0
+
+
+def test_the_published_example_trains_two_epochs_on_two_hosts(tmp_path):
+    before = bytes_of("d2")
+    sync = ("--sync-dst-dir", "/home/ubuntu/cifar10_dist", "--launcher", "ssh")
+    program = "python /home/ubuntu/cifar10_dist/cifar10_dist.py --data synthetic --num-examples 512"
+    program += " --network resnet --num-layers 8 --batch-size 64 --num-epochs 2"
+    arguments = ("-n", 2, "-s", 2, *on_hosts(), *sync, program)
+    job = launch(tmp_path, *arguments, cwd=ROOT / "cifar10_dist", timeout=120)
+    assert job.status == 0
+    for epoch in range(2):
+        lines = re.findall(rf"\[worker (.*)\] Epoch {epoch}: Test_acc (\S+)", job.text())
+        assert sorted(who for who, _ in lines) == ["0 d1", "1 d2"]
+        assert len({accuracy for _, accuracy in lines}) == 1
+    assert "cifar10_dist.py" in on_host("d2", "ls cifar10_dist")
+    assert not os.path.exists("/home/ubuntu/cifar10_dist")
+    assert bytes_of("d2") - before > 1_000_000  # the gradients crossed the bridge
+    assert nothing_left()
+
+
+def test_a_copy_that_does_not_fit_is_told_before_the_start(tmp_path):
+    (tmp_path / "big").write_bytes(bytes(300_000))
+    on_host("d2", "mkdir -p small && mount -t tmpfs -o size=64k small small")
+    sync = ("--sync-dst-dir", "/home/ubuntu/small")
+    job = launch(CLUSTER, "-n", 1, "-H", "d2,", on_hosts()[2], *sync, "true", cwd=tmp_path)
+    assert job.status == 2
+    assert "d2: 0.1 MiB free, the copy needs 0.3 MiB: make room there" in job.last_words()
+
+
+def test_a_host_that_cannot_reach_the_scheduler_is_told(tmp_path):
+    address = json.loads((CLUSTER / "state.json").read_text())["addresses"]["d1"]
+    on_host("d2", f"ip route add prohibit {address}")
+    try:
+        job = launch(tmp_path, "-n", 2, *on_hosts(), "--check", "true", cwd="/tmp")
+    finally:
+        on_host("d2", f"ip route del prohibit {address}")
+    assert job.status == 2
+    assert "d2: " in job.last_words()
+    assert "(a firewall?)" in job.last_words() or "Permission denied" in job.last_words()
+
+
+def test_an_interface_is_looked_up_on_each_host(tmp_path):
+    show = shell(other="echo $DMLC_PS_ROOT_URI; exit 0")
+    plain = (*on_hosts(), "--no-check", "--interface")
+    assert launch(tmp_path, "-n", 2, *plain, "eth0", show, cwd="/tmp").text().count("] 10.77.") == 5
+    job = launch(tmp_path, "-n", 2, *plain, "eth7", show, cwd="/tmp")
+    assert job.status == 2
+    assert "d1: interface eth7: No such device" in job.last_words()
+
+
+def test_a_host_without_ipv4_is_refused(tmp_path):
+    """d2 is reached by IPv6, and its IPv4 address taken away."""
+    state = json.loads((CLUSTER / "state.json").read_text())
+    address = state["addresses"]["d2"]
+    add = ["ip", "-6", "addr", "add", "fd77::1/64", "dev", state["link"], "nodad"]
+    subprocess.run(add, check=True)
+    on_host("d2", "ip -6 addr add fd77::2/64 dev eth0 nodad")
+    on_host("d2", f"$(command -v sshd) -f {CLUSTER}/d2/sshd_config -o ListenAddress=[fd77::2]:22")
+    known = f"--ssh-option=-oUserKnownHostsFile={tmp_path}/known"
+    key = f"--ssh-option=-oIdentityFile={CLUSTER}/key"
+    options = ("-H", "d1,[fd77::2] user=ubuntu", known, key, on_hosts()[2], "--no-check")
+    assert launch(tmp_path, "-n", 2, *options, "true", cwd="/tmp").status == 0
+    inside = ["nsenter", f"--net=/proc/{state['holders']['d2'][0]}/ns/net", "ip", "addr"]
+    subprocess.run([*inside, "del", f"{address}/24", "dev", "eth0"], check=True)
+    try:
+        job = launch(tmp_path, "-n", 2, *options, "true", cwd="/tmp")
+    finally:
+        subprocess.run([*inside, "add", f"{address}/24", "dev", "eth0"], check=True)
+    assert job.status == 2
+    assert "fd77::2: no IPv4 address that reaches 10.77." in job.last_words()
+
+
+def test_a_host_without_python_is_told(tmp_path):
+    listen = "-o ListenAddress=0.0.0.0:2222 -o SetEnv=PATH=/nowhere"
+    on_host("d2", f"$(command -v sshd) -f {CLUSTER}/d2/sshd_config {listen}")
+    job = launch(tmp_path, "-n", 1, "-H", "d2:2222,", on_hosts()[2], "true", cwd="/tmp")
+    assert job.status == 127
+    assert "d2: no connection: " in job.last_words()
+    assert "the host needs python3, 3.6 or later" in job.last_words()

@@ -76,7 +76,7 @@ def test_a_stopped_launcher_counts_as_silent(tmp_path):
     job = start(tmp_path)
     job.popen.send_signal(signal.SIGSTOP)
     time.sleep(9)
-    assert job.processes(".worker-0")
+    assert job.role("worker-0")
     assert not {pid for pid in job.left(8) if pid != job.pid and pid not in children(job.pid)}
     job.popen.send_signal(signal.SIGCONT)
     assert job.wait(10) == 1

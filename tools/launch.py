@@ -14,6 +14,7 @@ Only see whether the hosts are ready, or what would be run:
 
 import argparse
 import collections
+import contextlib
 import os
 import re
 import signal
@@ -154,6 +155,25 @@ def parse_args(argv=None):
     return args
 
 
+@contextlib.contextmanager
+def handled(requests):
+    """Take signals as requests to the job, and give them back afterwards (to a notebook)."""
+    numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGTSTP]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not under nohup
+        numbers.append(signal.SIGHUP)
+
+    def note(number, _):
+        if number != signal.SIGTSTP:  # stopped by Ctrl-Z it would be taken for dead
+            requests.append(number)
+
+    before = {number: signal.signal(number, note) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def main(argv=None):
     """Run a job from the command line; returns its exit status."""
     args = parse_args(argv)
@@ -173,15 +193,11 @@ def main(argv=None):
         print(dryrun.describe_job(job))
         return 0
     mask = make_mask(os.environ, *args.roles_env.values())
-    console = Console(args.timestamps, args.show, mask, by_ssh)
-    record = Record(args.log_dir, job, console.say, mask)
     requests = collections.deque()
-    for name in ("TERM", "INT", "HUP", "USR1"):
-        number = getattr(signal, f"SIG{name}")
-        if name != "HUP" or signal.getsignal(number) is not signal.SIG_IGN:  # nohup
-            signal.signal(number, lambda number, _: requests.append(number))
-    signal.signal(signal.SIGTSTP, signal.SIG_IGN)  # stopped, it would be taken for dead
-    return run_job(job, console, record, requests)
+    console = Console(requests, args.timestamps, args.show, mask, by_ssh)
+    record = Record(args.log_dir, job, console.say, mask)
+    with handled(requests):
+        return run_job(job, console, record, requests)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 """One try at a job: connect, look, copy, start, watch, stop."""
 
 import signal
-import subprocess
-import tempfile
 import threading
 import time
 
@@ -13,6 +11,7 @@ from launcher.watch import SAVED, Failure, Member, Watch
 
 GRACE_S = 3  # between TERM and KILL when something has failed
 FINISH_S = 15  # for servers and scheduler to end by themselves after the last worker
+ELSEWHERE = "192.0.2.1"  # reserved for examples: whatever routes there is a host's main address
 DUMP_S = 2  # for stacks to be written
 
 
@@ -35,8 +34,6 @@ class Attempt(Watch):
     def __init__(self, job, console, record, requests, number, prepare=True):
         super().__init__(job, console, record, requests)
         self.number, self.prepare = number, prepare
-        self.began = time.monotonic()
-        self.running_since = None
         self.over = threading.Event()
 
     def run(self):
@@ -47,15 +44,15 @@ class Attempt(Watch):
             root, addresses = self.find_addresses()
             port = self.find_port(root)
             if self.prepare:
-                self.check(f"{root}:{port}")
+                if not self.job.options.no_check:
+                    preflight.check(self, f"{root}:{port}")
                 if self.job.options.check:
                     return
                 if self.job.options.sync_dst_dir:
-                    self.copy()
+                    ssh.copy(self)
             self.start(root, port, addresses)
             while not self.failure and self.living("worker"):
                 self.step()
-                self.check_times(self.began)
             self.finish()
         finally:
             self.leave()
@@ -121,81 +118,25 @@ class Attempt(Watch):
             return addresses[self.job.hosts[0]], addresses
         if len(everyone) == 1:
             return "127.0.0.1", {everyone[0].host: "127.0.0.1"}
-        reached = [(c.ready["ssh"] or "").split() for c in everyone]
-        reached = [words[2] if len(words) == 4 else "" for words in reached]
-        for connection, address in zip(everyone, reached):
-            if ":" in address:
-                raise Failure(
-                    f"{connection.host}: reached by IPv6 at {address}, but MXNet needs IPv4 "
-                    "addresses: name the host by one, or say which with --interface"
-                )
-        root = reached[0]
-        outside = [address for address in reached[1:] if not address.startswith("127.")]
-        if root.startswith("127.") and outside:
-            first = {everyone[0]: ("address", {"toward": outside[0]})}
-            root = self.ask("address", first)[everyone[0]]["address"]
-        orders = {c: ("address", {"toward": root}) for c in everyone}
-        found = self.ask("address", orders)
-        return root, {c.host: found[c]["address"] for c in everyone}
+        reached = [((c.ready["ssh"] or "").split() + [""] * 3)[2] for c in everyone]
+        root = reached[0]  # where ssh found the first host, the others will
+        if ":" in root or root.startswith("127."):  # by IPv6, which MXNet cannot use, or from there
+            toward = [a for a in reached if a and ":" not in a and not a.startswith("127.")]
+            if toward or ":" in root:
+                found = self.own_addresses(everyone[:1], (toward or [ELSEWHERE])[0])
+                root = found[everyone[0].host]
+        return root, self.own_addresses(everyone, root)
+
+    def own_addresses(self, connections, toward):
+        """The IPv4 address of each host that routes to another one."""
+        found = self.ask("address", {c: ("address", {"toward": toward}) for c in connections})
+        return {c.host: found[c]["address"] for c in connections}
 
     def find_port(self, root):
         """A free port for the scheduler, held until it starts."""
         first = self.connections[self.job.hosts[0]]
         order = "port", {"address": root, "port": self.job.options.port}
         return self.ask("port", {first: order})[first]["port"]
-
-    def check(self, address):
-        """Ask every host whether it is ready; a table if one is not, or if asked for."""
-        options = self.job.options
-        if options.no_check:
-            return
-        orders = {}
-        for connection in self.connections.values():
-            connection.answers = []
-            order = preflight.order(self.job, connection.ready, address, options.sync_dst_dir)
-            orders[connection] = ("start", order)
-        ended = self.ask("exit", orders)
-        needed = preflight.size_of_copy(self.job.source) if options.sync_dst_dir else 0
-        rows, problems = [], []
-        for connection in orders:
-            lines = [line for line in connection.answers if line]
-            answer, wrong = preflight.judge(lines, ended[connection]["status"], needed)
-            self.record.host(connection.host, mxnet=answer.get("mxnet"))
-            rows.append(preflight.row(connection, answer, wrong))
-            problems += [(connection.host, column, why) for column, why in wrong]
-        if problems or options.check:
-            self.console.say(preflight.table(rows))
-        if problems:
-            fixes = [f"{host}: {why}: {preflight.FIX[column]}" for host, column, why in problems]
-            raise Failure("\n".join(fixes))
-
-    def copy(self):
-        """Copy the source folder to every host, once each."""
-        running = {}
-        for host in self.connections:
-            argv = ssh.copy_argv(host, self.job.source, self.job.options)
-            log = tempfile.TemporaryFile()  # noqa: SIM115
-            try:
-                process = subprocess.Popen(
-                    argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-                )
-            except FileNotFoundError:
-                raise Failure("rsync is not installed here: apt-get install rsync") from None
-            running[host] = process, log
-        try:
-            while any(process.poll() is None for process, _ in running.values()):
-                self.step()
-                self.raise_failure()
-        finally:
-            for process, _ in running.values():
-                if process.poll() is None:
-                    process.kill()
-        for host, (process, log) in running.items():
-            if process.returncode:
-                log.seek(0)
-                said = log.read().decode("utf-8", "replace").strip().splitlines()
-                why = f": {said[0]}" if said else ""
-                raise Failure(f"{host}: rsync ended with status {process.returncode}{why}")
 
     # Start and stop
 
@@ -221,13 +162,14 @@ class Attempt(Watch):
         self.record.attempt(self)
 
     def on_all_registered(self):
-        if len(self.connections) > 1:
-            for process in self.job.processes:
-                self.console.say(f"{process} is on {process.host}")
+        for host in self.connections if self.job.options.launcher != "local" else ():
+            names = [str(process) for process in self.job.processes if process.host == host]
+            self.console.say(f"{host}: {', '.join(names)}")
         self.record.attempt(self)
 
     def finish(self):
         """Stop what still runs: gently on request, at once after a failure."""
+        self.ending = True
         workers = [m for m in self.members.values() if m.process.role == "worker"]
         failure = self.failure
         if failure and (failure.kind == "asked" or failure.status == SAVED):

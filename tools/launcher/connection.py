@@ -8,8 +8,10 @@ import time
 
 HERE = pathlib.Path(__file__).parent
 
-# What the far Python reads first: one line that carries the two modules and runs them.
-_MODULES = {name: (HERE / f"{name}.py").read_text() for name in ("processes", "supervisor")}
+MODULES = ("host", "processes", "supervisor")  # in the order in which they import each other
+
+# What the far Python reads first: one line that carries the modules and runs them.
+_MODULES = {name: (HERE / f"{name}.py").read_text() for name in MODULES}
 BOOTSTRAP = f"""
 import sys, types
 sys.argv[0] = "mxnet-launch-supervisor"

@@ -46,8 +46,10 @@ def check_program(program, directory, by_shell):
         return None
     if "/" in program and shutil.which(os.path.join(directory, program)):
         return None
-    if by_shell and "/" not in program and not subprocess.call(
-        ["sh", "-c", 'command -v "$0"', program], stdout=subprocess.DEVNULL
+    if (
+        by_shell
+        and "/" not in program
+        and not subprocess.call(["sh", "-c", 'command -v "$0"', program], stdout=subprocess.DEVNULL)
     ):
         return None  # something of the shell's own
     return f"{program}: command not found"

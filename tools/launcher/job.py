@@ -1,6 +1,7 @@
 """What is to run where: the processes of a job, their places and their environment."""
 
 import secrets
+import time
 from dataclasses import dataclass, field
 from typing import Callable, List
 
@@ -41,6 +42,8 @@ class Job:
         Gives for a host the command that starts its supervisor, and the environment for that.
     env : dict
         role: what the user wants passed.
+    mark : str
+        The variable by which all that belongs to the job is found.
     """
 
     command: List[str]
@@ -51,7 +54,8 @@ class Job:
     options: object
     supervisor: Callable
     env: dict
-    mark: str = field(default_factory=lambda: secrets.token_hex(8))
+    began: float = field(default_factory=time.monotonic)
+    mark: str = field(default_factory=lambda: f"LAUNCH_MARK_{secrets.token_hex(8)}")
 
     def count(self, role, host=None):
         """How many processes of a role there are (on one host)."""

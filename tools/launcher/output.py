@@ -1,7 +1,9 @@
 """What reaches the screen: every line with the name of the process that wrote it."""
 
 import argparse
+import os
 import re
+import signal
 import sys
 import time
 
@@ -35,11 +37,14 @@ def parse_show(text):
 class Console:
     """Prints lines of processes and of the launcher itself.
 
-    Standard output stays standard output, standard error stays standard error.
+    Standard output stays standard output, standard error stays standard error. If one is closed
+    that is a request to stop; if its disk is full the job goes on without it.
     """
 
-    def __init__(self, timestamps=False, show=None, mask=str, several_hosts=False):
+    def __init__(self, requests, timestamps=False, show=None, mask=str, several_hosts=False):
+        self.requests = requests
         self.timestamps, self.mask, self.several_hosts = timestamps, mask, several_hosts
+        self.closed = set()
         self.shown = show or (lambda process: True)
         self._drawn = {}  # when a progress bar of a process was last shown
 
@@ -64,5 +69,15 @@ class Console:
         clock = time.strftime("%H:%M:%S ") if self.timestamps else ""
         line = f"{clock}[{who}] {self.mask(text)}\n"
         encoding = file.encoding or "utf-8"
-        file.write(line.encode(encoding, "backslashreplace").decode(encoding))
-        file.flush()
+        if file in self.closed:
+            return
+        try:
+            file.write(line.encode(encoding, "backslashreplace").decode(encoding))
+            file.flush()
+        except OSError as error:
+            self.closed.add(file)
+            if isinstance(error, BrokenPipeError):  # `| head` has seen enough
+                self.requests.append(signal.SIGPIPE)
+            else:
+                self.say(f"standard output: {error.strerror}: nothing more is shown")
+            os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())  # for what is buffered

@@ -6,7 +6,10 @@ import pathlib
 import re
 import shlex
 
+from launcher.watch import Failure
+
 SOURCE = pathlib.Path(__file__).with_name("hostcheck.py")
+MIB = 1 << 20
 COLUMNS = ("host", "ssh", "python", "mxnet", "command", "folder", "network")
 FIX = {
     "mxnet": "install it into the Python the command finds there: python -m pip install mxnet",
@@ -68,7 +71,9 @@ def judge(lines, status, needed):
     problems = [(column, why) for column, why in answer["wrong"].items() if why]
     free = answer.get("free")
     if needed and free is not None and free < needed:
-        problems.append(("space", f"{free >> 20} MiB free, the copy needs {needed >> 20} MiB"))
+        problems.append(
+            ("space", f"{free / MIB:.1f} MiB free, the copy needs {needed / MIB:.1f} MiB")
+        )
     return answer, problems
 
 
@@ -93,3 +98,39 @@ def table(rows):
         "  ".join(str(word).ljust(width) for word, width in zip(row, widths)).rstrip()
         for row in rows
     )
+
+
+def check(attempt, address):
+    """Ask every host whether it is ready; a table if one is not, or if asked for.
+
+    Parameters
+    ----------
+    attempt : Attempt
+        Connected to all hosts.
+    address : str
+        Where the scheduler is going to listen.
+
+    Raises
+    ------
+    Failure
+        A line with a fix for all that is wrong.
+    """
+    job = attempt.job
+    orders = {}
+    for connection in attempt.connections.values():
+        connection.answers = []
+        fields = order(job, connection.ready, address, job.options.sync_dst_dir)
+        orders[connection] = ("start", fields)
+    ended = attempt.ask("exit", orders)
+    needed = size_of_copy(job.source) if job.options.sync_dst_dir else 0
+    rows, fixes = [], []
+    for connection in orders:
+        lines = [line for line in connection.answers if line]
+        answer, problems = judge(lines, ended[connection]["status"], needed)
+        attempt.record.host(connection.host, mxnet=answer.get("mxnet"))
+        rows.append(row(connection, answer, problems))
+        fixes += [f"{connection.host}: {why}: {FIX[column]}" for column, why in problems]
+    if fixes or job.options.check:
+        attempt.console.say(table(rows))
+    if fixes:
+        raise Failure("\n".join(fixes))

@@ -2,9 +2,10 @@
 
 Goes to every host together with `supervisor.py`: standard library only, Python 3.6 or later.
 
-Each process gets a session of its own and carries LAUNCH_MARK in its environment. What it forks
-inherits both, and is found by either: a daemon leaves the session but not the mark, a program that
-overwrites its environment (to set its title) stays in the session.
+Each process gets a session of its own and carries a mark in its environment, LAUNCH_MARK_… with
+the number of its job. What it forks inherits both, and is found by either: a daemon leaves the
+session but not the mark, a program that overwrites its environment (to set its title) stays in the
+session.
 """
 
 import codecs
@@ -36,14 +37,17 @@ def scan():
 
 
 def family(mark, sessions):
-    """Every living process of these sessions or with this mark, by pid, except the caller."""
+    """Every living process of these sessions or with this mark, by pid, except the caller.
+
+    The mark is the beginning of an entry in the environment, as bytes.
+    """
     found = {}
     for entry in scan():
         pid, _, session = entry[:3]
         try:
             if session not in sessions:
                 with open(f"/proc/{pid}/environ", "rb") as file:
-                    if b"\0LAUNCH_MARK=" + mark not in b"\0" + file.read():
+                    if b"\0" + mark not in b"\0" + file.read():
                         continue
             found[pid] = entry
         except OSError:
@@ -71,15 +75,12 @@ def catches(pid, number):
         return False
 
 
-def kill_all(mark, sessions):
-    """KILL a family. Once is not enough: one of them may be forking meanwhile."""
+def kill_family(mark, sessions):
+    """KILL them; returns who was alive. Once is not enough: one may be forking meanwhile."""
     send_signal(signal.SIGKILL, sessions, os.killpg)
-    for _ in range(100):
-        left = family(mark, sessions)
-        if not left:
-            break
-        send_signal(signal.SIGKILL, left)
-        time.sleep(0.05)
+    living = family(mark, sessions)
+    send_signal(signal.SIGKILL, living)
+    return living
 
 
 def guard(pipe, mark, supervisor, silence_s):
@@ -98,7 +99,10 @@ def guard(pipe, mark, supervisor, silence_s):
             (sessions.add if record[:1] == b"+" else sessions.discard)(int(record[1:]))
     if os.getppid() == supervisor:
         send_signal(signal.SIGKILL, [supervisor])
-    kill_all(mark, sessions)
+    for _ in range(100):
+        if not kill_family(mark, sessions):
+            break
+        time.sleep(0.05)
 
 
 class Stream:
@@ -139,13 +143,12 @@ class Child:
 
     def __init__(self, name, mark, command, env, cwd=None, stdin=""):
         self.name = name
-        mark = f"{mark}.{name}"
-        self.mark = mark.encode() + b"\0"
+        self.mark = f"{mark}={name}\0".encode()
         inherited = {key: value for key, value in os.environ.items() if key != "PORT"}
         self.popen = subprocess.Popen(
             command,
             cwd=cwd,
-            env=dict(inherited, LAUNCH_MARK=mark, **env),
+            env={**inherited, **env, mark: name},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -161,7 +164,7 @@ class Child:
             Stream(self, "out", self.popen.stdout),
             Stream(self, "err", self.popen.stderr),
         ]
-        self.status = self.deadline = None
+        self.status = self.deadline = self.told = None
         self.traceback_at = None  # when it began to print an uncaught traceback
         self.previous = ""
         self.idle_since = self.looked = time.monotonic()
@@ -183,7 +186,9 @@ class Child:
             Who was signalled.
         """
         living = self.family()
-        reached, layer = [], [self.pid]
+        if not living:  # no /proc to tell who is who
+            send_signal(number, [self.pid], os.killpg)
+        reached, layer = [], [self.pid] if living else []
         while layer:
             below = []
             for pid in layer:
@@ -196,6 +201,21 @@ class Child:
             layer = below
         send_signal(number, reached)
         return reached
+
+    def stop(self, deadline):
+        """TERM now, KILL after the deadline."""
+        if self.deadline is None:
+            self.told = self.signal(signal.SIGTERM)
+            self.looked = time.monotonic()
+        self.deadline = min(self.deadline or deadline, deadline)
+
+    def insist(self, now):
+        """End the shell, too, that goes on with its next command after the one that was ended."""
+        if self.told and now - self.looked > 0.5:
+            self.looked = now
+            living = self.family()
+            if not any(pid in living for pid in self.told):
+                send_signal(signal.SIGTERM, living)
 
     def note_line(self, stream, text, now):
         """Remember when an uncaught traceback began; one that was caught is followed by more."""

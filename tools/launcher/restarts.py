@@ -36,7 +36,7 @@ def run_job(job, console, record, requests):
         again = None
         if started:
             away_since = None
-        if failure.kind == "asked":
+        if attempt.asked:
             pass
         elif failure.kind == "again" and repeats < REPEATS:
             repeats += 1

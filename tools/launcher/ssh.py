@@ -7,8 +7,10 @@ import functools
 import re
 import shlex
 import subprocess
+import tempfile
 
 from launcher.connection import REMOTE_PYTHON
+from launcher.watch import Failure
 
 CONNECT_S = 10
 NOT_COPIED = (  # by default
@@ -43,6 +45,8 @@ def ssh_argv(host, options):
         f"-oConnectTimeout={CONNECT_S}",
         "-oServerAliveInterval=3",
         "-oServerAliveCountMax=3",
+        "-oClearAllForwardings=yes",  # of the user's own, which only one connection can have
+        "-oRemoteCommand=none",
     ]
     if not _strict(tuple(words), host.name):
         words.append("-oStrictHostKeyChecking=accept-new")
@@ -87,3 +91,40 @@ def copy_argv(host, source, options):
         f"{source}/",
         f"{name}:{target}/",
     ]
+
+
+def copy(attempt):
+    """Copy the job's folder to every host, once each, all at once.
+
+    Raises
+    ------
+    Failure
+        rsync is missing or has failed.
+    """
+    job, running = attempt.job, {}
+    try:
+        for host in attempt.connections:
+            log = tempfile.TemporaryFile()  # noqa: SIM115
+            process = subprocess.Popen(
+                copy_argv(host, job.source, job.options),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+            running[host] = process, log
+        while any(process.poll() is None for process, _ in running.values()):
+            attempt.step()
+            attempt.raise_failure()
+    except FileNotFoundError:
+        raise Failure("rsync is not installed here: apt-get install rsync") from None
+    finally:
+        for process, _ in running.values():
+            if process.poll() is None:
+                process.kill()
+    for host, (process, log) in running.items():
+        if process.returncode:
+            log.seek(0)
+            said = log.read().decode("utf-8", "replace").strip().splitlines()
+            why = f": {said[0]}" if said else ""
+            raise Failure(f"{host}: rsync ended with status {process.returncode}{why}")

@@ -1,28 +1,26 @@
 """Hold the processes of one job on one host, and leave none behind.
 
 The launcher runs this file on every host: as a plain process here, through ssh elsewhere, where it
-arrives over standard input together with `processes.py`. Orders come in on standard input and
-reports go out on standard output, one JSON object a line.
+arrives over standard input together with `host.py` and `processes.py`. Orders come in on standard
+input and reports go out on standard output, one JSON object a line.
 
 Everything is ended when the connection closes, and when the launcher's heartbeat is silent for too
 long (a cut network closes nothing). A second process, the guard, does the same should this one be
 killed or stopped.
 """
 
-import fcntl
 import json
 import os
 import platform
-import random
 import resource
 import select
 import signal
 import socket
-import struct
 import sys
 import time
 
-from processes import Child, guard, kill_all
+from host import listen, own_address, processors
+from processes import Child, guard, kill_family
 
 SILENCE_S = 10  # without a heartbeat from the launcher for this long everything is ended
 GRACE_S = 3  # between TERM and KILL
@@ -120,14 +118,17 @@ class Supervisor:
         for child in list(self.children.values()):
             if child.status is None and child.popen.poll() is not None:
                 child.status = child.popen.returncode
-                kill_all(child.mark, (child.pid,))  # what it left behind
-                child.deadline = now + 1
-            elif child.status is None and child.deadline and now > child.deadline:
-                kill_all(child.mark, (child.pid,))
+                child.deadline = now + GRACE_S
             elif child.status is None and child.deadline is None and child.hung(now):
                 child.traceback_at = None
                 self.report("hung", name=child.name)
-            if child.status is not None and (not child.streams or now > child.deadline):
+            left = None
+            if child.status is not None or (child.deadline and now > child.deadline):
+                left = kill_family(child.mark, (child.pid,))  # itself, or what it left behind
+            if child.status is None:
+                child.insist(now)
+                continue
+            if now > child.deadline or not (child.streams or left):
                 for stream in child.streams:
                     del self.streams[stream.pipe.fileno()]
                     stream.pipe.close()
@@ -167,7 +168,7 @@ class Supervisor:
         self.leave("it was told to")
 
     def order_hold(self, mark):
-        """The mark of the job: from here on a guard stands by."""
+        """The name of the variable that marks the job: from here on a guard stands by."""
         self.mark = mark
         supervisor = os.getpid()
         pipe, self.guard_pipe = os.pipe()
@@ -181,7 +182,7 @@ class Supervisor:
             signal.set_wakeup_fd(-1)
             for fd in (0, 1, 2):
                 os.dup2(os.open(os.devnull, os.O_RDWR), fd)
-            guard(pipe, mark.encode() + b".", supervisor, SILENCE_S + GRACE_S + 2)
+            guard(pipe, mark.encode() + b"=", supervisor, SILENCE_S + GRACE_S + 2)
         finally:
             os._exit(0)
 
@@ -202,10 +203,7 @@ class Supervisor:
         """TERM to these processes (all, without names), and KILL when the grace is over."""
         for child in list(self.children.values()):
             if names is None or child.name in names:
-                if child.deadline is None:
-                    child.signal(signal.SIGTERM)
-                deadline = time.monotonic() + grace
-                child.deadline = min(child.deadline or deadline, deadline)
+                child.stop(time.monotonic() + grace)
 
     def order_signal(self, number, names):
         for child in [child for name, child in self.children.items() if name in names]:
@@ -222,12 +220,15 @@ class Supervisor:
         try:
             self.report("address", address=own_address(toward, interface))
         except OSError as error:
-            self.report("address", address=None, why=str(error))
+            what = (
+                f"interface {interface}" if interface else f"no IPv4 address that reaches {toward}"
+            )
+            self.report("address", address=None, why=f"{what}: {error.strerror}")
 
     def order_port(self, address, port=None):
         """Listen at a free port, or a given one, so that others can try to reach it."""
         try:
-            self.listener = self.listen(address, port)
+            self.listener, self.claim = listen(address, port)
             self.report("port", port=self.listener.getsockname()[1])
         except OSError as error:
             self.report("port", port=None, why=f"port {port or 'any'}: {error.strerror}")
@@ -235,55 +236,6 @@ class Supervisor:
     def order_release(self):
         """Leave the port to the scheduler."""
         self.listener.close()
-
-    def listen(self, address, wanted):
-        """Listen at a port that no other launcher on this host will take while this one lives."""
-        claim, claims = None, sys.platform.startswith("linux")
-        for _ in range(100):
-            # below the range from which the kernel serves outgoing connections
-            port = wanted or random.randrange(15000, 32000)
-            listener = socket.socket()
-            try:
-                if claims:
-                    claim = socket.socket(socket.AF_UNIX)  # an abstract name: it goes when we go
-                    claim.bind(f"\0mxnet-launch-port-{port}")
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                listener.bind((address, port))
-                listener.listen(128)
-            except OSError as error:
-                listener.close()
-                problem = error
-                if wanted:
-                    break
-            else:
-                self.claim = claim
-                return listener
-        raise problem
-
-
-def processors():
-    """How many processors this process may use, by affinity and by control group."""
-    try:
-        count = len(os.sched_getaffinity(0))
-    except AttributeError:
-        count = os.cpu_count() or 1
-    try:
-        with open("/sys/fs/cgroup/cpu.max") as file:
-            quota, period = file.read().split()
-        count = min(count, max(1, int(quota) // int(period)))
-    except (OSError, ValueError):
-        pass  # no control group, or "max"
-    return count
-
-
-def own_address(toward, interface):
-    """The IPv4 address of an interface, or the one the kernel would send from."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        if interface:
-            name = struct.pack("256s", interface.encode()[:15])
-            return socket.inet_ntoa(fcntl.ioctl(probe.fileno(), 0x8915, name)[20:24])
-        probe.connect((toward, 9))  # a datagram socket: nothing is sent
-        return probe.getsockname()[0]
 
 
 if __name__ == "__main__":

@@ -68,7 +68,9 @@ class Watch:
         self.members = {}  # by name of the process
         self.registration = Registration()
         self.failure = None
-        self.leaving = False
+        self.ending = self.leaving = False
+        self.asked = False  # somebody wants an end: nothing is started again
+        self.running_since = None  # time.monotonic() when the processes were started
         self.bound = None  # time.monotonic() when the scheduler began to listen
         self.last_output = self.stepped = time.monotonic()
 
@@ -92,6 +94,8 @@ class Watch:
                 self.fail(f"{silent.host}: not heard of for {SILENCE_S} s", 255, kind="away")
         while self.requests:
             self.on_request(self.requests.popleft())
+        if not self.ending:
+            self.check_times(now)
         return connection, report
 
     def fail(self, message, status, member=None, kind="failed"):
@@ -105,11 +109,13 @@ class Watch:
             m for m in self.members.values() if m.ended is None and role in (None, m.process.role)
         ]
 
-    def check_times(self, began):
+    def check_times(self, now):
         """Start, stall and overall time limits."""
-        now, options = time.monotonic(), self.job.options
-        if options.timeout and now - began > options.timeout:
+        options = self.job.options
+        if options.timeout and now - self.job.began > options.timeout:
             self.fail(f"--timeout: not done after {options.timeout:g} s", TIMED_OUT, kind="hanging")
+        if self.running_since is None:
+            return
         if options.stall_timeout and now - self.last_output > options.stall_timeout:
             message = f"--stall-timeout: no output from any process for {options.stall_timeout:g} s"
             self.fail(message, TIMED_OUT, kind="hanging")
@@ -129,11 +135,12 @@ class Watch:
             names = [p.name for p in self.job.processes if p.role == "worker"]
             for connection in self.connections.values():
                 connection.order("signal", number=int(number), names=names)
-        elif self.failure is None or self.failure.kind != "asked":
-            name = signal.Signals(number).name
-            self.failure = Failure(f"stopped by {name}", 128 + number, kind="asked")
-        elif number == signal.SIGINT:
+        elif self.failure and number == signal.SIGINT:  # the second, or all is ending anyway
+            self.asked = True
             self.order_stop(0)
+        else:
+            self.asked = True
+            self.fail(f"stopped by {signal.Signals(number).name}", 128 + number, kind="asked")
 
     def order_stop(self, grace, names=None):
         """TERM, then KILL after the grace, to the named processes or to all."""

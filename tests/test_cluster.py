@@ -1,0 +1,130 @@
+"""Hosts on one machine: they are real, separate, and gone afterwards."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from launching import CLUSTER, ROOT, cluster, why_no_cluster
+
+TIME_BUDGET_S = 25
+pytestmark = pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or "")
+
+
+@pytest.fixture
+def hosts():
+    yield cluster("up", "--hosts", "2")
+    cluster("down")
+
+
+def traces():
+    """What a cluster of the tests would leave: interfaces, processes, files."""
+    links = subprocess.check_output(["ip", "-o", "link"], text=True)
+    processes = subprocess.check_output(["ps", "-eo", "stat=,args="], text=True).splitlines()
+    living = [line for line in processes if not line.startswith("Z")]
+    found = [line for line in links.splitlines() if "mxc" in line]
+    found += [line for line in living if "cluster_host" in line or "sshd: " in line]
+    return found + [str(CLUSTER)] * CLUSTER.exists()
+
+
+def on_host(name, command):
+    return cluster("ssh", name, command).stdout.strip()
+
+
+def test_a_host_has_its_own_name_home_and_processes(hosts):
+    assert on_host("d1", "hostname; whoami; pwd") == "d1\nubuntu\n/home/ubuntu"
+    on_host("d1", "touch mine")
+    assert on_host("d2", "ls") == ""
+    assert not os.path.exists("/home/ubuntu/mine")
+    assert "pytest" not in on_host("d1", "ps -eo args")
+    assert on_host("d1", "command -v python") == str(pathlib.Path(sys.executable).parent / "python")
+
+
+def test_up_twice_is_up_once(hosts):
+    before = (CLUSTER / "state.json").read_text()
+    cluster("up", "--hosts", "2")
+    assert (CLUSTER / "state.json").read_text() == before
+
+
+def test_the_files_work_from_any_folder(hosts, tmp_path):
+    command = ["ssh", "-F", CLUSTER / "ssh_config", "-oBatchMode=yes", "d2", "hostname"]
+    assert subprocess.check_output(command, cwd=tmp_path, text=True) == "d2\n"
+    assert (CLUSTER / "hosts").read_text() == "d1\nd2\n"
+
+
+def test_down_leaves_nothing():
+    before = traces()
+    cluster("up", "--hosts", "2")
+    assert len(traces()) > len(before)
+    cluster("down")
+    assert traces() == before
+
+
+@pytest.mark.parametrize("after_s", [0.1, 0.3, 0.5, 0.7])
+def test_a_killed_up_leaves_nothing(after_s):
+    before = traces()
+    command = [sys.executable, ROOT / "tools" / "cluster.py", "--name", "test", "up"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    time.sleep(after_s)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    end = time.monotonic() + 3
+    while set(traces()) - {str(CLUSTER)} - set(before) and time.monotonic() < end:
+        time.sleep(0.05)
+    done = after_s > 0.5 and (CLUSTER / "state.json").exists()  # it may have been faster
+    assert done or set(traces()) - {str(CLUSTER)} <= set(before)
+    cluster("down")
+    assert traces() == before
+
+
+def test_two_clusters_live_side_by_side(hosts):
+    other = [sys.executable, str(ROOT / "tools" / "cluster.py"), "--name", "test2"]
+    subprocess.run([*other, "up", "--hosts", "1"], check=True, stdout=subprocess.DEVNULL)
+    try:
+        there = subprocess.check_output([*other, "ssh", "d1", "cat /etc/hosts"], text=True)
+        assert there.split("\n")[1] != on_host("d1", "cat /etc/hosts").split("\n")[1]
+    finally:
+        subprocess.run([*other, "down"], check=True)
+    assert on_host("d2", "hostname") == "d2"
+
+
+def test_a_cut_host_is_out_of_reach_until_mended(hosts):
+    address = json.loads((CLUSTER / "state.json").read_text())["addresses"]["d2"]
+    reach = f"timeout 1 bash -c 'exec 3<>/dev/tcp/{address}/22' && echo yes || echo no"
+    cluster("cut", "d2")
+    assert on_host("d1", reach) == "no"
+    assert "d2" in cluster("status").stdout and " cut," in cluster("status").stdout
+    cluster("mend", "d2")
+    assert on_host("d1", reach) == "yes"
+
+
+def test_the_rate_of_the_cables_is_kept():
+    cluster("up", "--hosts", "1", "--rate", "40mbit")
+    try:
+        began = time.monotonic()
+        on_host("d1", "head -c 10000000 /dev/zero")  # 80 megabits
+        assert 1.5 < time.monotonic() - began < 4
+    finally:
+        cluster("down")
+
+
+@pytest.mark.parametrize(
+    "arguments, why",
+    [
+        (["ssh", "d1"], "no host 'd1' is up"),
+        (["cut", "d9"], "no host 'd9' is up"),
+        (["up", "--hosts", "0"], "--hosts 0: 1 to 200"),
+        (["up", "--rate", "quick"], "quick"),
+        (["up", "--name", "d1"], "--name 'd1'"),
+    ],
+)
+def test_a_mistake_is_one_line_and_status_2(arguments, why):
+    before = traces()
+    done = cluster(*arguments, check=False)
+    assert done.returncode == 2
+    assert why in done.stderr.splitlines()[-1]
+    assert traces() == before

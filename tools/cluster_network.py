@@ -1,0 +1,248 @@
+"""Put up the hosts of `cluster.py`, and take them down.
+
+Everything hangs on the processes that hold the namespaces: one for the switch, one for each host.
+When they end, the kernel takes down addresses, cables, mounts and all that ran inside. Until `up`
+is done they end with it.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from cluster_host import write_files
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+HOST_NAME = re.compile(r"d\d+")
+NEEDED = {  # program: Debian package
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "sshd": "openssh-server",
+    "ssh": "openssh-client",
+    "ssh-keygen": "openssh-client",
+    "rsync": "rsync",
+    "unshare": "util-linux",
+    "nsenter": "util-linux",
+}
+SSH_CONFIG = """\
+Host {name}
+    HostName {address}
+    User ubuntu
+    IdentityFile "{cluster}/key"
+    IdentitiesOnly yes
+    IdentityAgent none
+    UserKnownHostsFile "{cluster}/known_hosts"
+    GlobalKnownHostsFile /dev/null
+"""
+
+
+class Problem(Exception):
+    """Said in one line, status 2."""
+
+
+def run(*command, inside=None, check=True):
+    """Run a command, in the network namespace of a process if one is given; its output."""
+    if inside:
+        command = ("nsenter", f"--net=/proc/{inside}/ns/net", *command)
+    done = subprocess.run(list(map(str, command)), text=True, capture_output=True)
+    if check and done.returncode:
+        raise Problem(f"{' '.join(map(str, command))}: {done.stderr.strip() or done.returncode}")
+    return done.stdout
+
+
+def require():
+    """Say what is missing, all of it at once."""
+    if not sys.platform.startswith("linux"):
+        raise Problem(f"needs Linux's network namespaces; this is {platform.system()}")
+    os.environ["PATH"] += os.pathsep + "/usr/sbin:/sbin"
+    missing = sorted({package for name, package in NEEDED.items() if not shutil.which(name)})
+    if missing:
+        raise Problem(f"not installed: {', '.join(missing)} (apt-get install {' '.join(missing)})")
+    if os.geteuid():
+        raise Problem("needs root to make network namespaces: put sudo in front")
+
+
+def born(pid):
+    """When a process started, in ticks since boot: with its number, who it is. None if gone."""
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+class Cluster:
+    """One cluster, by the folder that describes it."""
+
+    def __init__(self, name):
+        self.folder = ROOT / ".cluster" / name  # the unnamed one is .cluster itself
+        self.load()
+
+    def load(self):
+        self.state = {"holders": {}, "addresses": {}}
+        with contextlib.suppress(OSError, ValueError):
+            self.state = json.loads((self.folder / "state.json").read_text())
+
+    @contextlib.contextmanager
+    def locked(self):
+        """One `up` or `down` at a time."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with open(self.folder / "lock", "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self.load()
+            try:
+                yield
+            finally:
+                if not self.state["holders"]:
+                    with contextlib.suppress(OSError):  # not empty: other clusters, or yours
+                        os.unlink(file.name)
+                        self.folder.rmdir()
+                        (ROOT / ".cluster").rmdir()
+
+    def living(self):
+        """Names of the parts that are up."""
+        holders = self.state["holders"]
+        return [name for name, (pid, start) in holders.items() if born(pid) == start]
+
+    def pid(self, name):
+        """The process that holds a part's namespaces."""
+        if name not in self.living():
+            names = ", ".join(self.state["addresses"]) or "none"
+            raise Problem(f"no host {name!r} is up (there are: {names})")
+        return self.state["holders"][name][0]
+
+    def hold(self, name, *command):
+        """Start a process that holds namespaces. Until it reads `keep` it ends when we do."""
+        flags = ["--net"] if name == "switch" else ["--net", "--mount", "--uts", "--ipc", "--pid"]
+        flags += [] if name == "switch" else ["--fork", "--kill-child=KILL", "--mount-proc"]
+        with open(self.folder / f"{name}.log", "w") as log:
+            process = subprocess.Popen(
+                ["unshare", *flags, *map(str, command)],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.state["holders"][name] = process.pid, born(process.pid)
+        network = f"/proc/{process.pid}/ns/net"
+        while os.readlink(network) == os.readlink("/proc/self/ns/net"):
+            if process.poll() is not None:
+                log = (self.folder / f"{name}.log").read_text().strip()
+                raise Problem(f"unshare: {log or process.returncode}")
+            time.sleep(0.005)
+        return process
+
+    def up(self, count, rate):
+        """Start everything, or nothing."""
+        names = [f"d{i + 1}" for i in range(count)]
+        if sorted(self.living()) == sorted([*names, "switch"]) and self.state["rate"] == rate:
+            return
+        self.down()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.chmod(0o700)
+        holders = []
+        try:
+            subnet = self.free_subnet()
+            addresses = {name: f"{subnet}.{9 + i}" for i, name in enumerate(names)}
+            self.state.update(addresses=addresses, rate=rate, link=f"mxc{subnet.split('.')[2]}")
+            run(
+                "ssh-keygen", "-qt", "ed25519", "-N", "", "-C", "cluster", "-f", self.folder / "key"
+            )
+            keeper = "read -r wired && read -r keep && exec sleep infinity < /dev/null"
+            holders.append(self.hold("switch", "sh", "-c", keeper))
+            self.wire_switch(holders[0].pid, subnet)
+            for name, address in addresses.items():
+                write_files(self.folder / name, name, addresses)
+                program = pathlib.Path(__file__).with_name("cluster_host.py")
+                holder = self.hold(name, sys.executable, program, self.folder / name, name)
+                holders.append(holder)
+                self.wire(name, address, rate)
+            self.write_lists()
+            for holder in holders:
+                holder.stdin.write(b"wired\n")
+                holder.stdin.flush()
+            for name in names:
+                self.wait_for(name)
+            (self.folder / "state.json").write_text(json.dumps(self.state))
+            for holder in holders:
+                holder.stdin.write(b"keep\n")
+                holder.stdin.close()
+        except BaseException:
+            for holder in holders:
+                holder.kill()
+            self.down()
+            raise
+
+    def free_subnet(self):
+        """The first of 10.77.0 to 10.77.254 that this machine has no address or route in."""
+        used = run("ip", "-4", "route", "show", "table", "all") + run("ip", "-4", "addr")
+        for third in range(255):
+            if f"10.77.{third}." not in used:
+                return f"10.77.{third}"
+        raise Problem("no free network between 10.77.0.0/24 and 10.77.254.0/24")
+
+    def wire_switch(self, pid, subnet):
+        """A bridge in a namespace of its own, with one cable to this machine."""
+        link = self.state["link"]
+        run("ip", "link", "add", link, "type", "veth", "peer", "name", "uplink", "netns", pid)
+        run("ip", "addr", "add", f"{subnet}.1/24", "dev", link)
+        run("ip", "link", "set", link, "up")
+        run("ip", "link", "add", "bridge", "type", "bridge", inside=pid)
+        run("ip", "link", "set", "bridge", "up", inside=pid)
+        run("ip", "link", "set", "uplink", "master", "bridge", "up", inside=pid)
+
+    def wire(self, name, address, rate):
+        """A cable from the bridge to a host, shaped at both ends."""
+        switch, host = (self.state["holders"][part][0] for part in ("switch", name))
+        peer = ("type", "veth", "peer", "name", "eth0", "netns", host)
+        run("ip", "link", "add", name, *peer, inside=switch)
+        run("ip", "link", "set", name, "master", "bridge", "up", inside=switch)
+        run("ip", "addr", "add", f"{address}/24", "dev", "eth0", inside=host)
+        run("ip", "link", "set", "eth0", "up", inside=host)
+        run("ip", "link", "set", "lo", "up", inside=host)
+        for device, pid in ((name, switch), ("eth0", host)) if rate else ():
+            shape = ("root", "tbf", "rate", rate, "burst", "256kb", "latency", "50ms")
+            run("tc", "qdisc", "add", "dev", device, *shape, inside=pid)
+
+    def write_lists(self):
+        """What ssh and the launcher need to know."""
+        config, known = "", ""
+        for name, address in self.state["addresses"].items():
+            config += SSH_CONFIG.format(name=name, address=address, cluster=self.folder)
+            known += f"{address} {(self.folder / name / 'host_key.pub').read_text()}"
+        (self.folder / "ssh_config").write_text(config)
+        (self.folder / "known_hosts").write_text(known)
+        (self.folder / "hosts").write_text("".join(f"{n}\n" for n in self.state["addresses"]))
+
+    def wait_for(self, name):
+        """Until a host lets us in."""
+        for _ in range(50):
+            ssh = ("ssh", "-F", self.folder / "ssh_config", "-oBatchMode=yes", name, "hostname")
+            if run(*ssh, check=False).strip() == name:
+                return
+            time.sleep(0.1)
+        log = (self.folder / f"{name}.log").read_text().strip().splitlines()
+        raise Problem(f"{name} did not start: {log[-1] if log else 'it said nothing'}")
+
+    def down(self):
+        """Kill the holders; their namespaces, and all that ran in them, go with them."""
+        for name in self.living():
+            os.kill(self.state["holders"][name][0], signal.SIGKILL)
+        while self.living():
+            time.sleep(0.02)
+        if "link" in self.state:
+            run("ip", "link", "del", self.state["link"], check=False)
+        for path in self.folder.iterdir() if self.folder.exists() else ():
+            if path.is_dir() and HOST_NAME.fullmatch(path.name):  # others are other clusters
+                shutil.rmtree(path)
+            elif path.is_file() and path.name != "lock":
+                path.unlink()
+        self.load()

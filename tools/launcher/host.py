@@ -1,0 +1,64 @@
+"""What a host can tell of itself: its processors, its address, a free port.
+
+Goes to every host together with `supervisor.py`: standard library only, Python 3.6 or later.
+"""
+
+import fcntl
+import os
+import random
+import socket
+import struct
+import sys
+
+
+def processors():
+    """How many processors this process may use, by affinity and by control group."""
+    try:
+        count = len(os.sched_getaffinity(0))
+    except AttributeError:
+        count = os.cpu_count() or 1
+    try:
+        with open("/sys/fs/cgroup/cpu.max") as file:
+            quota, period = file.read().split()
+        count = min(count, max(1, int(quota) // int(period)))
+    except (OSError, ValueError):
+        pass  # no control group, or "max"
+    return count
+
+
+def own_address(toward, interface):
+    """The IPv4 address of an interface, or the one the kernel would send from."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        if interface:
+            name = struct.pack("256s", interface.encode()[:15])
+            return socket.inet_ntoa(fcntl.ioctl(probe.fileno(), 0x8915, name)[20:24])
+        probe.connect((toward, 9))  # a datagram socket: nothing is sent
+        return probe.getsockname()[0]
+
+
+def listen(address, wanted):
+    """Listen at a port, a free one without `wanted`.
+
+    Returns
+    -------
+    socket, socket or None
+        The second one keeps other launchers on this host off the port, as long as it is open.
+    """
+    for _ in range(100):
+        # below the range from which the kernel serves outgoing connections
+        port = wanted or random.randrange(15000, 32000)
+        listener, claim = socket.socket(), None
+        try:
+            if sys.platform.startswith("linux"):
+                claim = socket.socket(socket.AF_UNIX)  # an abstract name: no file, no trace
+                claim.bind(f"\0mxnet-launch-port-{port}")
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((address, port))
+            listener.listen(128)
+            return listener, claim
+        except OSError as error:
+            listener.close()
+            problem = error
+            if wanted:
+                break
+    raise problem
