@@ -98,7 +98,7 @@ def test_measuring_flags_read_only_repeat_a_batch_and_write_a_trace(tmp_path):
 
 
 def test_without_a_network_images_are_made_and_a_warning_says_so(tmp_path):
-    nowhere = {name: "http://127.0.0.1:9" for name in ("http_proxy", "https_proxy")}
+    nowhere = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
     options = ("--data", "auto", "--data-dir", str(tmp_path), *SHORT[2:])
     job = train(*options, env=nowhere)
     assert job.returncode == 0 and "on self-made images" in job.stdout, job.stderr

@@ -1,8 +1,9 @@
 """Train as the program does, and compare the parameters of all workers after each evaluation."""
 
-import cifar10_dist
 import numpy as np
 from failure import run
+
+import cifar10_dist
 
 
 def compare(net, workers):
