@@ -112,6 +112,15 @@ def test_bfloat16_trains():
     assert job.returncode == 0 and len(accuracies(job.stdout)) == 1, job.stderr
 
 
+def test_only_the_first_worker_needs_the_saved_files(tmp_path):
+    """Worker 1 looks where nothing is, and has the parameters of worker 0 all the same."""
+    assert train(*SHORT, "--model-prefix", str(tmp_path / "0" / "model")).returncode == 0
+    more = f"{' '.join(SHORT)} --num-epochs 2 --load-epoch 1 --benchmark 1"
+    prefix = f"--model-prefix {tmp_path}/$LAUNCH_WORKER_ID/model"
+    job = launch(2, f"{sys.executable} tests/programs/same_parameters.py {more} {prefix}")
+    assert job.returncode == 0 and job.stdout.count("the same parameters") == 2, job.stderr
+
+
 def test_parameters_of_another_network_are_refused(tmp_path):
     prefix = ("--model-prefix", str(tmp_path / "model"), "--num-epochs", "2")
     assert train(*SHORT, *prefix).returncode == 0
