@@ -38,6 +38,11 @@ def main(argv=None):
     check_optimizer(args.optimizer)
     if args.model_prefix:
         checkpoint.check_prefix(args.model_prefix)
+    # The weights come from a seed, or a file of rank 0's; create_trainer hands rank 0's to all.
+    mx.random.seed(args.seed)
+    if args.dtype != "float32":
+        amp.init(target_dtype=args.dtype)
+    net = create_network(args.network, args.num_classes, args.image_shape, ctx, args.num_layers)
     source = ImageSource(args)
 
     # The store connects the devices of this worker, and all workers, through the servers.
@@ -50,11 +55,6 @@ def main(argv=None):
     if args.test_io:
         return measure_reading(train_loader, args, workers)
 
-    # The weights come from a seed, or a file of rank 0's; create_trainer hands rank 0's to all.
-    mx.random.seed(args.seed)
-    if args.dtype != "float32":
-        amp.init(target_dtype=args.dtype)
-    net = create_network(args.network, args.num_classes, args.image_shape, ctx, args.num_layers)
     if args.load_epoch is not None and workers.rank == 0:
         checkpoint.load(net, args.model_prefix, args.load_epoch, ctx)
     mx.random.seed(args.seed * 1009 + workers.rank)  # dropout differs between workers

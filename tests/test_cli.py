@@ -3,9 +3,12 @@
 import re
 
 import pytest
+from failure import UsageError
 from running import ROOT, launch, train
 
-TIME_BUDGET_S = 150
+from cifar10_dist import main
+
+TIME_BUDGET_S = 60
 
 WRONG = {
     "--network nonsense": "--network nonsense: not a GluonCV model",
@@ -40,6 +43,14 @@ WRONG = {
 
 
 @pytest.mark.parametrize("options", WRONG)
+def test_a_mistake_is_named_in_one_line_before_anything_is_written(options, capsys):
+    with pytest.raises(UsageError) as caught:
+        main(["--data", "synthetic", *options.split()])
+    assert WRONG[options] in str(caught.value) and "\n" not in str(caught.value)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("options", ["--lr -1", "--network nonsense", "--gpus 7"])
 def test_a_mistake_gets_one_line_and_status_2(options):
     job = train("--data", "synthetic", *options.split())
     assert job.returncode == 2, job.stderr
