@@ -5,18 +5,22 @@ WORKERS ?= 2
 ARGS    ?= --data synthetic --num-epochs 4
 TESTS   ?=
 PYTHONS ?=
+HOSTS   ?= 2
+RUNS    ?= 100
 
 # Any Python will do to start with; make_venv.py chooses the one for .venv.
 START := $(firstword $(foreach name,python3 python3.11 python3.10 python3.12 python3.9 python3.8, \
 	$(shell command -v $(name) 2>/dev/null)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-pythons test-gpu-install lint clean
+.PHONY: help setup train test cluster chaos test-pythons test-gpu-install lint clean
 
 help:
 	@echo "make setup             build .venv (PYTHON=python3.10, DEVICE=cpu or gpu: default, what fits)"
 	@echo "make train             train on CIFAR-10-like images, 2 workers on this machine (WORKERS=, ARGS=)"
 	@echo "make test              run the tests (TESTS=tests/test_mxnet_setup.py)"
+	@echo "make cluster           two real ssh hosts on this machine, as root on Linux (HOSTS=)"
+	@echo "make chaos             kill processes of jobs at random and look what is left (RUNS=)"
 	@echo "make test-pythons      a short training run on every Python from 3.8 to 3.12 here (PYTHONS=)"
 	@echo "make test-gpu-install  install the GPU packages and import them, without a GPU (2 GB)"
 	@echo "make lint              check the style of the code"
@@ -32,6 +36,12 @@ train: setup
 
 test: setup
 	@.venv/bin/python -m pytest $(TESTS)
+
+cluster: setup
+	@.venv/bin/python tools/cluster.py up --hosts $(HOSTS)
+
+chaos: setup
+	@LAUNCH_CHAOS_RUNS=$(RUNS) .venv/bin/python -m pytest tests/test_launch_chaos.py
 
 test-pythons: setup
 	@.venv/bin/python tests/smoke_pythons.py $(PYTHONS)

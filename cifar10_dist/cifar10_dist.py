@@ -50,12 +50,12 @@ def main(argv=None):
     if args.test_io:
         return measure_reading(train_loader, args, workers)
 
-    # The same weights everywhere: from one seed here, and from rank 0 by the Trainer's first step.
+    # The weights come from a seed, or a file of rank 0's; create_trainer hands rank 0's to all.
     mx.random.seed(args.seed)
     if args.dtype != "float32":
         amp.init(target_dtype=args.dtype)
     net = create_network(args.network, args.num_classes, args.image_shape, ctx, args.num_layers)
-    if args.load_epoch is not None:
+    if args.load_epoch is not None and workers.rank == 0:
         checkpoint.load(net, args.model_prefix, args.load_epoch, ctx)
     mx.random.seed(args.seed * 1009 + workers.rank)  # dropout differs between workers
     loss = CrossEntropy(args.label_smoothing)
@@ -123,16 +123,8 @@ def check_optimizer(name):
 
 def describe(args):
     """Return the options that must be the same for all workers."""
-    own = {
-        "gpus",
-        "cpus",
-        "data_dir",
-        "log_dir",
-        "data_train",
-        "data_val",
-        "disp_batches",
-        "profile",
-    }
+    own = {"gpus", "cpus", "data_dir", "data_train", "data_val", "model_prefix", "log_dir"}
+    own |= {"disp_batches", "profile"}
     facts = {f"--{k.replace('_', '-')}": str(v) for k, v in vars(args).items() if k not in own}
     return dict(facts, MXNet=mx.__version__)
 
@@ -180,6 +172,11 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch):
     )
     if args.dtype == "float16":
         amp.init_trainer(trainer)
+    # The Trainer would do this in its first step, and then push gradients at once: on the way they
+    # can overtake a worker's pull of rank 0's weights, which then gets gradients for weights.
+    trainer._init_kvstore()
+    trainer._init_params()
+    mx.nd.waitall()
     return trainer, schedule
 
 

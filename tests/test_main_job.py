@@ -47,6 +47,17 @@ def test_two_workers_learn_and_the_lines_are_as_promised():
     assert "[worker 1] Epoch[0]" not in job.stdout
 
 
+@pytest.mark.parametrize("kind", ["dist_sync", "dist_async"])
+def test_all_workers_hold_the_same_parameters(kind):
+    few_steps = ("--num-examples", "640", "--batch-size", "64", "--num-epochs", "1")
+    options = ("--data", "synthetic", "--network", "cifar_resnet20_v1", *few_steps)
+    command = (sys.executable, "tests/programs/same_parameters.py", *options, "--kv-store", kind)
+    for _ in range(2):  # the order of the first messages is chance
+        job = launch(3, *command)
+        assert job.returncode == 0, job.stdout + job.stderr
+        assert job.stdout.count("the same parameters") == 3
+
+
 def test_an_old_command_line_trains_and_saves_files_that_plain_mxnet_loads(tmp_path):
     old = ["--network", "resnet", "--num-layers", "8", "--kv-store", "dist_device_sync"]
     prefix = str(tmp_path / "out" / "model")
@@ -87,7 +98,7 @@ def test_measuring_flags_read_only_repeat_a_batch_and_write_a_trace(tmp_path):
 
 
 def test_without_a_network_images_are_made_and_a_warning_says_so(tmp_path):
-    nowhere = {name: "http://127.0.0.1:9" for name in ("http_proxy", "https_proxy")}
+    nowhere = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
     options = ("--data", "auto", "--data-dir", str(tmp_path), *SHORT[2:])
     job = train(*options, env=nowhere)
     assert job.returncode == 0 and "on self-made images" in job.stdout, job.stderr
@@ -99,6 +110,15 @@ def test_without_a_network_images_are_made_and_a_warning_says_so(tmp_path):
 def test_bfloat16_trains():
     job = train(*SHORT, "--dtype", "bfloat16")
     assert job.returncode == 0 and len(accuracies(job.stdout)) == 1, job.stderr
+
+
+def test_only_the_first_worker_needs_the_saved_files(tmp_path):
+    """Worker 1 looks where nothing is, and has the parameters of worker 0 all the same."""
+    assert train(*SHORT, "--model-prefix", str(tmp_path / "0" / "model")).returncode == 0
+    more = f"{' '.join(SHORT)} --num-epochs 2 --load-epoch 1 --benchmark 1"
+    prefix = f"--model-prefix {tmp_path}/$LAUNCH_WORKER_ID/model"
+    job = launch(2, f"{sys.executable} tests/programs/same_parameters.py {more} {prefix}")
+    assert job.returncode == 0 and job.stdout.count("the same parameters") == 2, job.stderr
 
 
 def test_parameters_of_another_network_are_refused(tmp_path):

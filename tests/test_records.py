@@ -1,5 +1,6 @@
 """RecordIO files: read whole, streamed, and refused when something is wrong with them."""
 
+import io
 from pathlib import Path
 
 import mxnet as mx
@@ -9,6 +10,7 @@ import records
 from failure import UsageError
 from loader import Augmentation
 from mxnet import recordio
+from PIL import Image
 
 TIME_BUDGET_S = 20
 SHAPE = (3, 32, 32)
@@ -20,12 +22,18 @@ def write(path, labels, index=False, size=32, body=None):
     kind = recordio.MXIndexedRecordIO if index else recordio.MXRecordIO
     file = kind(*with_index, str(path), "w")
     for number, label in enumerate(labels):
-        image = np.full((size, size, 3), number % 256, np.uint8)
         header = recordio.IRHeader(0, label, number, 0)
-        record = recordio.pack_img(header, image, img_fmt=".png") if body is None else body
+        record = recordio.pack(header, png(number % 256, size)) if body is None else body
         file.write_idx(number, record) if index else file.write(record)
     file.close()
     return str(path)
+
+
+def png(value, size=32):
+    """Encode an image whose every byte is the same (without OpenCV, which needs libGL)."""
+    buffer = io.BytesIO()
+    Image.fromarray(np.full((size, size, 3), value, np.uint8)).save(buffer, "PNG")
+    return buffer.getvalue()
 
 
 class Part:
@@ -106,11 +114,9 @@ def test_what_is_wrong_with_a_file_is_said_in_one_line(tmp_path):
 
 def test_a_record_that_is_no_image_is_found(tmp_path):
     file = recordio.MXRecordIO(str(tmp_path / "x.rec"), "w")
-    image = np.zeros((32, 32, 3), np.uint8)
     for number in range(40):
         header = recordio.IRHeader(0, 1, number, 0)
-        good = recordio.pack_img(header, image, img_fmt=".png")
-        file.write(recordio.pack(header, b"no image" * 9) if number == 23 else good)
+        file.write(recordio.pack(header, b"no image" * 9 if number == 23 else png(0)))
     file.close()
     with pytest.raises(UsageError, match="record 23 is not an image"):
         records.decode(str(tmp_path / "x.rec"), SHAPE, 10)

@@ -1,0 +1,25 @@
+"""Train as the program does, and compare the parameters of all workers after each evaluation."""
+
+import numpy as np
+from failure import run
+
+import cifar10_dist
+
+
+def compare(net, workers):
+    for name, param in sorted(net.collect_params().items()):
+        values = param.data().asnumpy().astype(np.float64)
+        rows = workers.gather([values.sum(), np.abs(values).sum(), values.ravel()[-1]])
+        assert (rows == rows[0]).all(), f"{name} differs: {rows.tolist()}"
+    print("the same parameters", flush=True)
+
+
+def evaluate_and_compare(loader, net, ctx, workers, top_k):
+    result = evaluate(loader, net, ctx, workers, top_k)
+    compare(net, workers)
+    return result
+
+
+evaluate = cifar10_dist.evaluate
+cifar10_dist.evaluate = evaluate_and_compare
+run(cifar10_dist.main, "same_parameters.py")
