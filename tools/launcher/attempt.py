@@ -102,9 +102,9 @@ class Attempt(Watch):
             self.raise_failure()
             if report.get("report") == kind and report.get("name", "check") == "check":
                 answers[connection] = report
-        for connection, report in answers.items():
-            if report.get("why"):
-                raise Failure(f"{connection.host}: {report['why']}")
+        wrong = [f"{c.host}: {answers[c]['why']}" for c in orders if answers[c].get("why")]
+        if wrong:
+            raise Failure("\n".join(wrong))
         return answers
 
     def find_addresses(self):

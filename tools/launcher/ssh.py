@@ -6,6 +6,7 @@ Nothing secret is on these command lines: environments travel over standard inpu
 import functools
 import re
 import shlex
+import shutil
 import subprocess
 import tempfile
 
@@ -102,11 +103,15 @@ def copy(attempt):
         rsync is missing or has failed.
     """
     job, running = attempt.job, {}
+    # a launcher that is killed cannot end the copy, so let the kernel do that where it can
+    until_we_end = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
+    if not shutil.which("rsync"):
+        raise Failure("rsync is not installed here: apt-get install rsync")
     try:
         for host in attempt.connections:
             log = tempfile.TemporaryFile()  # noqa: SIM115
             process = subprocess.Popen(
-                copy_argv(host, job.source, job.options),
+                [*until_we_end, *copy_argv(host, job.source, job.options)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -116,8 +121,6 @@ def copy(attempt):
         while any(process.poll() is None for process, _ in running.values()):
             attempt.step()
             attempt.raise_failure()
-    except FileNotFoundError:
-        raise Failure("rsync is not installed here: apt-get install rsync") from None
     finally:
         for process, _ in running.values():
             if process.poll() is None:
