@@ -14,6 +14,7 @@ servers and the scheduler never return from ``import mxnet``.
 """
 
 import inspect
+import os
 
 import mxnet_setup  # noqa: F401  first: MXNet reads these settings when it is imported
 
@@ -26,6 +27,7 @@ from mxnet.contrib import amp
 from network import create_network
 from options import parse_args
 from progress import Progress, measure_reading, profiled
+from sampler import split_range
 from schedule import create_schedule, scaled_learning_rate
 from training import CrossEntropy, evaluate, pull_weights, train_epoch
 from workers import Workers
@@ -64,10 +66,10 @@ def main(argv=None):
     progress = Progress(workers.rank, len(train_loader), args.disp_batches, args.log_dir)
     if workers.rank == 0:
         devices = f"{len(ctx)} device(s) each ({', '.join(map(str, ctx))})"
-        sizes = f"{args.batch_size}, of all workers {train_loader.global_batch_size}"
+        sizes = f"{args.batch_size} a worker, {train_loader.global_batch_size} in all"
         progress.say(
             f"{args.network} on {source.name}: {workers.count} worker(s), {devices}, "
-            f"kvstore {store.type}; batches of {sizes}; {len(train_loader)} steps an epoch"
+            f"kvstore {store.type}, batch size {sizes}, {len(train_loader)} steps an epoch"
         )
     first_epoch = args.load_epoch or 0
     for epoch in range(first_epoch, args.num_epochs):
@@ -95,7 +97,7 @@ def choose_devices(args):
     if args.dtype == "float16" and (args.cpus or not mx.context.num_gpus()):
         raise UsageError("--dtype float16 needs a GPU; on the CPU try bfloat16")
     available = mx.context.num_gpus()
-    wanted = args.gpus if args.gpus is not None else tuple(range(available))
+    wanted = args.gpus if args.gpus is not None else share_gpus(available)
     if args.cpus or not wanted:
         ctx = [mx.cpu(i) for i in range(args.cpus or 1)]
     else:
@@ -112,6 +114,19 @@ def choose_devices(args):
             f"--batch-size {args.batch_size}: fewer than one for each of {len(ctx)} devices"
         )
     return ctx
+
+
+def share_gpus(available, environ=os.environ):
+    """Return this worker's GPUs where ``--gpus`` does not say: its share of the host's.
+
+    The launcher tells how many workers the host has, and which of them this is.
+    """
+    workers = int(environ.get("LAUNCH_LOCAL_WORKERS") or 1)
+    place = int(environ.get("LAUNCH_LOCAL_RANK") or 0)
+    if available < workers:  # several workers to one GPU
+        return tuple(range(available))[place % max(available, 1) :][:1]
+    start, stop = split_range(available, workers, place)
+    return tuple(range(start, stop))
 
 
 def check_optimizer(name):

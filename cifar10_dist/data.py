@@ -99,8 +99,8 @@ class ImageSource:
             length = train.num_examples
         if length < train.global_batch_size:
             raise UsageError(
-                f"--batch-size {args.batch_size}: {workers.count} worker(s) need "
-                f"{train.global_batch_size} examples for one step, {self.name} has {length}"
+                f"--batch-size {args.batch_size}: a step of {workers.count} worker(s) takes "
+                f"{train.global_batch_size} examples, and there are {length} ({self.name})"
             )
         return train, test
 

@@ -97,7 +97,7 @@ def create_parser():
         const="",
         type=gpu_list,
         metavar="0,1",
-        help="GPUs of this worker; default all; with no value the CPU",
+        help="GPUs of this worker; default: its share of the host's; with no value the CPU",
     )
     add("--cpus", type=positive, metavar="N", help="rehearse N devices on the CPU")
 
@@ -142,15 +142,33 @@ def create_parser():
         metavar="GB",
         help="decode RecordIO files up to this size once, stream larger ones; default %(default)s",
     )
-    add("--pad-size", type=count, default=0, metavar="PIXELS", help="zeros around the image")
-    add("--random-crop", type=int, choices=(0, 1), default=0, help="crop from the padded image")
-    add("--random-mirror", type=int, choices=(0, 1), default=0, help="flip half of the images")
+    add(
+        "--pad-size",
+        type=count,
+        default=0,
+        metavar="PIXELS",
+        help="zeros around the image; default 0",
+    )
+    add(
+        "--random-crop",
+        type=int,
+        choices=(0, 1),
+        default=0,
+        help="crop from the padded image; default 0",
+    )
+    add(
+        "--random-mirror",
+        type=int,
+        choices=(0, 1),
+        default=0,
+        help="flip half of the images; default 0",
+    )
     add(
         "--rgb-mean",
         type=triple,
         default=(0.0, 0.0, 0.0),
         metavar="R,G,B",
-        help="subtracted from the bytes",
+        help="subtracted from the bytes; default 0",
     )
     add(
         "--rgb-std",
@@ -197,19 +215,25 @@ def create_parser():
         help="of a step; default %(default)s",
     )
     add("--lr-step-epochs", type=epochs, default=(), metavar="30,60", help="epochs of the steps")
-    add("--warmup-epochs", type=not_negative, default=0, metavar="N", help="rise from zero")
+    add(
+        "--warmup-epochs",
+        type=not_negative,
+        default=0,
+        metavar="N",
+        help="of a rate rising from zero; default 0",
+    )
     add(
         "--lr-scale",
         choices=("none", "sqrt", "linear"),
         default="none",
-        help="raise the rate with the number of workers; default %(default)s",
+        help="times the number of workers, or its root; default %(default)s",
     )
     add(
         "--mom",
         type=not_negative,
         default=0.9,
         metavar="M",
-        help="momentum, of optimizers that have one",
+        help="momentum, of optimizers that have one; default %(default)s",
     )
     add(
         "--wd",
@@ -218,21 +242,52 @@ def create_parser():
         metavar="W",
         help="weight decay; default %(default)s",
     )
-    add("--label-smoothing", type=not_negative, default=0.0, metavar="E", help="in [0, 1)")
+    add(
+        "--label-smoothing",
+        type=not_negative,
+        default=0.0,
+        metavar="E",
+        help="in [0, 1); default 0",
+    )
     add(
         "--target-accuracy",
         type=fraction,
         metavar="A",
         help="stop after the epoch whose test accuracy reaches A, a fraction in (0, 1]",
     )
-    add("--seed", type=count, default=0, metavar="N", help="of weights, order and augmentation")
+    add(
+        "--seed",
+        type=count,
+        default=0,
+        metavar="N",
+        help="of weights, order and augmentation; default 0",
+    )
 
     add = parser.add_argument_group("what is written").add_argument
-    add("--disp-batches", type=positive, default=20, metavar="N", help="batches between lines")
-    add("--top-k", type=count, default=0, metavar="K", help="report top-K accuracy too")
+    add(
+        "--disp-batches",
+        type=positive,
+        default=20,
+        metavar="N",
+        help="batches between lines; default %(default)s",
+    )
+    add(
+        "--top-k", type=count, default=0, metavar="K", help="report top-K accuracy too; default: no"
+    )
     add("--model-prefix", metavar="PATH", help="save PATH-symbol.json and PATH-0001.params, …")
-    add("--save-period", type=positive, default=1, metavar="N", help="epochs between saves")
-    add("--load-epoch", type=count, metavar="N", help="go on from PATH-000N.params")
+    add(
+        "--save-period",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="epochs between saves; default %(default)s",
+    )
+    add(
+        "--load-epoch",
+        type=count,
+        metavar="N",
+        help="go on from PATH-000N.params, up to --num-epochs in all",
+    )
     add("--log-dir", metavar="DIR", help="TensorBoard events and metrics.jsonl")
 
     add = parser.add_argument_group("measuring").add_argument

@@ -6,7 +6,7 @@ import pytest
 from failure import UsageError
 from running import ROOT, launch, train
 
-from cifar10_dist import main
+from cifar10_dist import main, share_gpus
 
 TIME_BUDGET_S = 60
 
@@ -25,7 +25,7 @@ WRONG = {
     "--num-layers 20": "--num-layers goes with --network resnet",
     "--target-accuracy 75": "'75' is not a fraction in (0, 1]",
     "--kv-store dist": "--kv-store dist needs a launcher: python tools/launch.py",
-    "--batch-size 20000": "need 20000 examples for one step, self-made images has 10000",
+    "--batch-size 20000": "takes 20000 examples, and there are 10000 (self-made images)",
     "--num-examples 20000": "--num-examples 20000: self-made images has 10000",
     "--num-classes 4": "outside --num-classes 4",
     "--data-train x.rec": "--data-train and --data-val go together",
@@ -75,6 +75,23 @@ def test_an_exception_ends_a_worker_at_once_with_its_traceback():
     job = launch(2, "python", "tests/programs/raise_on_one.py", timeout=60)
     assert job.returncode == 1
     assert "ValueError: on purpose" in job.stderr + job.stdout
+
+
+@pytest.mark.parametrize(
+    "gpus, workers, shares",
+    [
+        (4, 1, ["0123"]),
+        (4, 2, ["01", "23"]),
+        (3, 2, ["01", "2"]),
+        (2, 3, ["0", "1", "0"]),
+        (0, 2, ["", ""]),
+    ],
+)
+def test_the_workers_of_a_host_share_its_gpus(gpus, workers, shares):
+    for place, share in enumerate(shares):
+        told = {"LAUNCH_LOCAL_WORKERS": str(workers), "LAUNCH_LOCAL_RANK": str(place)}
+        assert share_gpus(gpus, told) == tuple(map(int, share))
+    assert share_gpus(gpus, {}) == tuple(range(gpus))
 
 
 def test_help_lists_every_flag_of_the_design_that_exists():

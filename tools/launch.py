@@ -71,15 +71,44 @@ def make_parser():
     )
     add = parser.add_argument_group("what and where").add_argument
     add("-n", "--num-workers", type=count, required=True, metavar="N", help="number of workers")
-    add("-s", "--num-servers", type=count, metavar="N", help="of servers; as many as workers")
-    add("-H", "--hostfile", metavar="HOSTS", help="a file of hosts, or d1,d2; makes it ssh")
+    add(
+        "-s",
+        "--num-servers",
+        type=count,
+        metavar="N",
+        help="number of servers; default: as many as workers",
+    )
+    add("-H", "--hostfile", metavar="HOSTS", help="a file of hosts, or names: d1,d2")
     add("--launcher", metavar="NAME", help=f"{', '.join(AVAILABLE)}; ssh with -H, else local")
-    add("--sync-dst-dir", metavar="DIR", help="copy this folder to DIR on every host, run there")
-    add("--sync-exclude", action="append", default=[], metavar="PATTERN", help="do not copy these")
-    add("--placement", choices=("round-robin", "fill"), default="round-robin")
-    add("--ssh-option", action="append", default=[], metavar="OPTION", help="--ssh-option=-Ffile")
-    add("--port", type=port, metavar="N", help="of the scheduler; a free one")
-    add("--interface", metavar="NAME", help="network interface of the hosts; the one that routes")
+    add(
+        "--sync-dst-dir", metavar="DIR", help="copy this folder to DIR on every host, and run there"
+    )
+    add(
+        "--sync-exclude",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="leave these files out of the copy",
+    )
+    add(
+        "--placement",
+        choices=("round-robin", "fill"),
+        default="round-robin",
+        help="round-robin (default): one a host in turn, whatever its slots; fill: all slots first",
+    )
+    add(
+        "--ssh-option",
+        action="append",
+        default=[],
+        metavar="OPTION",
+        help="for ssh itself, as in --ssh-option=-Ffile",
+    )
+    add("--port", type=port, metavar="N", help="port of the scheduler; default: a free one")
+    add(
+        "--interface",
+        metavar="NAME",
+        help="network interface to use on the hosts; default: the one that routes",
+    )
     add("--p3", action="store_true", help="MXNet's P3 transport (DMLC_PS_VAN_TYPE=p3)")
     add("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="run in every role")
     add = parser.add_argument_group("environment of the processes").add_argument
@@ -87,23 +116,60 @@ def make_parser():
         add(f"--{name}", action="append", default=[], metavar="NAME[=VALUE]", help=f"for {whose}")
     add = parser.add_argument_group("before the start").add_argument
     add("--check", action="store_true", help="only see whether the hosts are ready")
-    add("--no-check", action="store_true", help="start without looking")
+    add("--no-check", action="store_true", help="start without looking whether the hosts are ready")
     add("--dry-run", action="store_true", help="only print what would be run")
     add = parser.add_argument_group("output").add_argument
     add("--log-dir", metavar="DIR", help="keep a log of every process, and job.json")
-    add("--show", type=parse_show, metavar="WHICH", help="only these: worker:0,server:*")
+    add(
+        "--show",
+        type=parse_show,
+        metavar="WHICH",
+        help="show the output of these only: worker:0,server:*",
+    )
     add("--timestamps", action="store_true", help="put the time in front of every line")
     add = parser.add_argument_group("the end, in seconds").add_argument
     add(
-        "--start-timeout", type=seconds, default=600, metavar="S", help="to register (600); 0: ever"
+        "--start-timeout",
+        type=seconds,
+        default=600,
+        metavar="S",
+        help="for all processes to find each other; default 600, 0: no limit",
     )
-    add("--timeout", type=seconds, default=0, metavar="S", help="for everything")
-    add("--stall-timeout", type=seconds, default=0, metavar="S", help="without any output")
-    add("--grace", type=seconds, default=15, metavar="S", help="to save, on request (15)")
     add(
-        "--max-restarts", type=whole, default=0, metavar="N", help="start all again after a failure"
+        "--timeout",
+        type=seconds,
+        default=0,
+        metavar="S",
+        help="for the whole job; default: no limit",
     )
-    add("--min-uptime", type=seconds, default=30, metavar="S", help="else do not restart (30)")
+    add(
+        "--stall-timeout",
+        type=seconds,
+        default=0,
+        metavar="S",
+        help="without output of any process; default: no limit",
+    )
+    add(
+        "--grace",
+        type=seconds,
+        default=15,
+        metavar="S",
+        help="for workers to save after a request to stop; default 15",
+    )
+    add(
+        "--max-restarts",
+        type=whole,
+        default=0,
+        metavar="N",
+        help="start the whole job again after a failure, this often; default 0",
+    )
+    add(
+        "--min-uptime",
+        type=seconds,
+        default=30,
+        metavar="S",
+        help="a job that failed sooner is not restarted; default 30",
+    )
     return parser
 
 

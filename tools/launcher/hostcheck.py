@@ -15,10 +15,15 @@ import sys
 import tempfile
 
 IMPORT = """
-import numpy
-for name in ("bool", "int", "float", "complex", "object", "str"):  # as mxnet_setup puts them back
-    if name not in numpy.__dict__:
-        setattr(numpy, name, __import__("builtins").__dict__[name])
+import platform
+print("python", platform.python_version(), sep="==")
+try:
+    import numpy
+    for name in ("bool", "int", "float", "complex", "object", "str"):  # as mxnet_setup does
+        if name not in numpy.__dict__:
+            setattr(numpy, name, __import__("builtins").__dict__[name])
+except ImportError:
+    pass
 import mxnet
 print("mxnet", mxnet.__version__, sep="==")
 """
@@ -56,17 +61,21 @@ def check_program(program, directory, by_shell):
 
 
 def check_mxnet(program):
-    """The version of MXNet that the command's Python has."""
+    """The versions of the command's Python and of its MXNet, and what is wrong."""
     if not re.match(r"python[\d.]*$", os.path.basename(program)):
-        return None, None  # a script: no telling what it runs
+        return None, None, None  # a script: no telling what it runs
     run = subprocess.run(  # noqa: UP022  Python 3.6
         [program, "-c", IMPORT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60
     )
-    found = re.search(r"mxnet==(\S+)", run.stdout.decode("utf-8", "replace"))
-    if found:
-        return found.group(1), None
+    found = dict(re.findall(r"(\w+)==(\S+)", run.stdout.decode("utf-8", "replace")))
+    if "mxnet" in found:
+        return found.get("python"), found["mxnet"], None
     lines = run.stderr.decode("utf-8", "replace").strip().splitlines()
-    return None, f"import mxnet: {lines[-1] if lines else run.returncode}"
+    return (
+        found.get("python"),
+        None,
+        f"{program}: import mxnet: {lines[-1] if lines else run.returncode}",
+    )
 
 
 def check_reach(address):
@@ -84,7 +93,7 @@ def main(directory, create, program, by_shell, address):
     answer["wrong"]["command"] = check_program(program, directory, by_shell == "sh")
     answer["wrong"]["network"] = check_reach(address)
     if not answer["wrong"]["command"]:
-        answer["mxnet"], answer["wrong"]["mxnet"] = check_mxnet(program)
+        answer["python"], answer["mxnet"], answer["wrong"]["mxnet"] = check_mxnet(program)
     print(json.dumps(answer))
 
 

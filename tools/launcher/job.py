@@ -164,6 +164,8 @@ def environment(job, process, root, port, address, processors, attempt):
         env["DMLC_TASK_ID"] = str(before + process.rank)
     if process.role == "worker":
         env["LAUNCH_WORKER_ID"] = str(process.rank)
+        neighbours = [p for p in job.processes if (p.role, p.host) == ("worker", process.host)]
+        env["LAUNCH_LOCAL_RANK"] = str(neighbours.index(process))
     env.setdefault("PYTHONFAULTHANDLER", "1")  # so that a stack can be had of one that hangs
     env.setdefault("PYTHONUNBUFFERED", "1")  # so that lines come when they are printed
     return env

@@ -25,7 +25,8 @@ hosts
 environment variables
   set for every process: DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT, DMLC_NUM_WORKER,
     DMLC_NUM_SERVER, DMLC_NODE_HOST (in octal, which makes the rank), DMLC_TASK_ID, LAUNCH_ATTEMPT
-    (which try this is, from 1), LAUNCH_LOCAL_WORKERS (workers on this host), LAUNCH_WORKER_ID
+    (which try this is, from 1), LAUNCH_LOCAL_WORKERS (workers on this host); for workers
+    also LAUNCH_WORKER_ID (its rank) and LAUNCH_LOCAL_RANK (its place among those of its host)
   set unless you do: OMP_NUM_THREADS (processors of the host / workers on it), PYTHONUNBUFFERED,
     PYTHONFAULTHANDLER
   passed on by ssh: MXNET_*, DMLC_*, PS_*, OMP_*, KMP_*, NCCL_*, LD_LIBRARY_PATH, and what --env,

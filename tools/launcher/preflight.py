@@ -12,7 +12,7 @@ SOURCE = pathlib.Path(__file__).with_name("hostcheck.py")
 MIB = 1 << 20
 COLUMNS = ("host", "ssh", "python", "mxnet", "command", "folder", "network")
 FIX = {
-    "mxnet": "install it into the Python the command finds there: python -m pip install mxnet",
+    "mxnet": "`make setup` there, and name its .venv/bin/python in the command",
     "command": "give its full path, or put it on PATH for ssh without a login",
     "folder": "make it, or choose another with --sync-dst-dir",
     "network": "open the port between the hosts, or choose it with --port, --interface",
@@ -83,7 +83,7 @@ def row(connection, answer, problems):
     facts = {
         "host": connection.host,
         "ssh": "ok",
-        "python": connection.ready["python"],
+        "python": answer.get("python") or connection.ready["python"],
         "mxnet": answer.get("mxnet") or "not asked",
         "folder": "no space" if "space" in wrong else f"{(answer.get('free') or 0) >> 30} GiB free",
     }

@@ -8,7 +8,8 @@ import re
 
 from launcher.job import announced_rank
 
-_VERBOSE = re.compile(r"\[\d\d:\d\d:\d\d\] \S*ps-lite\S*van\S*:\d+: ")
+# anywhere in the line: two threads of ps-lite may write at once
+_VERBOSE = re.compile(r"\S*ps-lite\S*van\S*:\d+: ")
 _ASSIGNED = re.compile(r"assign rank=(\d+) to node role=(\w+), ip=([\d.]+), port=(\d+)")
 _ARRIVED = re.compile(r" => 1\. .*cmd=ADD_NODE, node=\{ role=(\w+), ip=([\d.]+),")
 _COMPLETE = re.compile(r"the scheduler is connected to \d+ workers and \d+ servers")
@@ -32,7 +33,7 @@ class Registration:
 
     def take(self, line):
         """Take in a line of the scheduler; True if it is one of ps-lite's own messages."""
-        if not _VERBOSE.match(line):
+        if not _VERBOSE.search(line):
             return False
         arrived = _ARRIVED.search(line)
         if arrived:

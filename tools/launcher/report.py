@@ -4,6 +4,7 @@ import re
 import signal
 import time
 
+LONGEST = 400  # characters shown of a line; Python lists hundreds of modules after a crash
 # what to look for in the last lines, or None; the exit status, or None; the hint
 HINTS = (
     (r"Host key verification failed|REMOTE HOST IDENTIFICATION", None,
@@ -72,7 +73,7 @@ def explain(failure, log=None):
             lines[0] += f", at {clock} after {ran:.1f} s"
         if member.errors:
             lines.append("its last lines on standard error:")
-            lines += [f"  {line}" for line in member.errors]
+            lines += [f"  {line[:LONGEST]}" for line in member.errors]
             said += "\n".join(member.errors)
         if log:
             lines.append(f"its log: {log}")
