@@ -10,7 +10,7 @@ import mxnet_setup
 
 import pytest
 
-TIME_BUDGET_S = 20
+TIME_BUDGET_S = 30
 HERE = Path(__file__).parent
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from launcher.hosts import Host, HostsError, parse_host, read_hosts
 from launcher.job import PlacementMistake, announced_address, announced_rank, place
 
-TIME_BUDGET_S = 5
+TIME_BUDGET_S = 10
 
 names = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,20}", fullmatch=True)
 hosts = st.builds(
