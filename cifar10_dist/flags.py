@@ -3,8 +3,8 @@
 import argparse
 import os
 
-from failure import UsageError
 from option_types import (
+    OneLineParser,
     count,
     epochs,
     fraction,
@@ -30,46 +30,18 @@ Exit status: 0 done, 2 the command line or its files are wrong, other: failed.
 DATA_SOURCES = ("auto", "cifar10", "synthetic")
 KV_STORES = ("local", "device", "dist", "dist_sync", "dist_device_sync", "dist_async")
 # Flags of MXNet's older examples that have nothing to act on here.
+# fmt: off
 WITHOUT_EFFECT = [
-    "--data-train-idx",
-    "--data-val-idx",
-    "--data-nthreads",
-    "--fill-value",
-    "--initializer",
-    "--loss",
-    "--macrobatch-size",
-    "--monitor",
-    "--warmup-strategy",
-    "--profile-worker-suffix",
-    "--profile-server-suffix",
-    "--use-imagenet-data-augmentation",
-    "--max-random-h",
-    "--max-random-s",
-    "--max-random-l",
-    "--min-random-aspect-ratio",
-    "--max-random-aspect-ratio",
-    "--max-random-rotate-angle",
-    "--max-random-shear-ratio",
-    "--max-random-scale",
-    "--min-random-scale",
-    "--max-random-area",
-    "--min-random-area",
-    "--max-crop-size",
-    "--min-crop-size",
-    "--brightness",
-    "--contrast",
-    "--saturation",
-    "--pca-noise",
-    "--random-resized-crop",
+    "--data-train-idx", "--data-val-idx", "--data-nthreads", "--fill-value", "--initializer",
+    "--loss", "--macrobatch-size", "--monitor", "--warmup-strategy", "--profile-worker-suffix",
+    "--profile-server-suffix", "--use-imagenet-data-augmentation", "--max-random-h",
+    "--max-random-s", "--max-random-l", "--min-random-aspect-ratio",
+    "--max-random-aspect-ratio", "--max-random-rotate-angle", "--max-random-shear-ratio",
+    "--max-random-scale", "--min-random-scale", "--max-random-area", "--min-random-area",
+    "--max-crop-size", "--min-crop-size", "--brightness", "--contrast", "--saturation",
+    "--pca-noise", "--random-resized-crop",
 ]
-
-
-class OneLineParser(argparse.ArgumentParser):
-    """A parser whose complaints are one line."""
-
-    def error(self, message):
-        """Raise instead of printing the usage and exiting: see :func:`failure.run`."""
-        raise UsageError(message)
+# fmt: on
 
 
 def create_parser():

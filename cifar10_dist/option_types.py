@@ -1,6 +1,16 @@
-"""Values of the command line: numbers and lists that must fit."""
+"""A parser of one-line errors, and values that must fit: numbers and lists."""
 
 import argparse
+
+from failure import UsageError
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """A parser whose complaints are one line."""
+
+    def error(self, message):
+        """Raise instead of printing the usage and exiting: see :func:`failure.run`."""
+        raise UsageError(message)
 
 
 def _number(kind, fits, what):
