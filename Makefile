@@ -6,6 +6,8 @@ ARGS    ?= --data synthetic --num-epochs 4
 TESTS   ?=
 PYTHONS ?=
 HOSTS   ?= 2
+DATA    ?=
+JUPYTER_ARGS ?=
 RUNS    ?= 100
 
 # Any Python will do to start with; make_venv.py chooses the one for .venv.
@@ -13,12 +15,14 @@ START := $(firstword $(foreach name,python3 python3.11 python3.10 python3.12 pyt
 	$(shell command -v $(name) 2>/dev/null)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test cluster chaos test-pythons test-gpu-install lint clean
+.PHONY: help setup train test notebooks jupyter cluster chaos test-pythons test-gpu-install lint clean
 
 help:
 	@echo "make setup             build .venv (PYTHON=python3.10, DEVICE=cpu or gpu: default, what fits)"
 	@echo "make train             train on CIFAR-10-like images, 2 workers on this machine (WORKERS=, ARGS=)"
 	@echo "make test              run the tests (TESTS=tests/test_mxnet_setup.py)"
+	@echo "make jupyter           open the notebooks in JupyterLab (JUPYTER_ARGS=--no-browser)"
+	@echo "make notebooks         run the notebooks and keep what they put out (DATA=folder of images)"
 	@echo "make cluster           two real ssh hosts on this machine, as root on Linux (HOSTS=)"
 	@echo "make chaos             kill processes of jobs at random and look what is left (RUNS=)"
 	@echo "make test-pythons      a short training run on every Python from 3.8 to 3.12 here (PYTHONS=)"
@@ -35,7 +39,15 @@ train: setup
 		".venv/bin/python cifar10_dist/cifar10_dist.py $(ARGS)"
 
 test: setup
-	@.venv/bin/python -m pytest $(TESTS)
+	@.venv/bin/python -m pytest --numprocesses 2 --dist loadgroup $(TESTS)
+
+notebooks: setup
+	@.venv/bin/python tools/refresh_notebooks.py $(if $(DATA),--data "$(DATA)")
+
+# JupyterLab wants to be told that root may start it.
+jupyter: setup
+	@exec .venv/bin/python -m jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) \
+		$(JUPYTER_ARGS) notebooks/01-train-on-one-device.ipynb
 
 cluster: setup
 	@.venv/bin/python tools/cluster.py up --hosts $(HOSTS)

@@ -65,7 +65,7 @@ def _read(folder, name, sha1):
     packed = path.read_bytes() if path.exists() else _download(path.name)
     content = gzip.decompress(packed)
     if hashlib.sha1(content).hexdigest() != sha1:
-        raise OSError(f"{path.name} is not MNIST's")
+        raise OSError(f"{path.name} is not MNIST's; if you have it, delete it")
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(f".{os.getpid()}")

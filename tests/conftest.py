@@ -37,11 +37,17 @@ def pytest_make_collect_report():
 
 
 def pytest_collection_modifyitems(items):
+    """Let the modules that share a cluster run one after the other, and long ones start first."""
     for item in items:
-        budgets[item.location[0]] = getattr(item.module, "TIME_BUDGET_S", None)
+        group = getattr(item.module, "SHARES", item.location[0])
+        item.add_marker(pytest.mark.xdist_group(group))
+        budget = getattr(item.module, "TIME_BUDGET_S", None)
+        item.user_properties.append(("budget", budget))
+    items.sort(key=lambda item: -(dict(item.user_properties)["budget"] or 0))
 
 
 def pytest_runtest_logreport(report):
+    budgets[report.location[0]] = dict(report.user_properties)["budget"]
     seconds[report.location[0]] += report.duration
 
 

@@ -12,6 +12,7 @@ import pytest
 from launching import CLUSTER, ROOT, cluster, why_no_cluster
 
 TIME_BUDGET_S = 25
+SHARES = "cluster"  # modules with the same word run one after the other
 pytestmark = pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or "")
 
 

@@ -16,6 +16,7 @@ from launching import CLUSTER, PROGRAMS, Job, cluster, on_hosts, why_no_cluster
 
 RUNS = int(os.environ.get("LAUNCH_CHAOS_RUNS", "10"))
 TIME_BUDGET_S = 4 * RUNS
+SHARES = "cluster"
 pytestmark = pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or "")
 SYNC = ("--sync-dst-dir", "/home/ubuntu/job")
 WAIT = "echo up; sleep 100 & python -c 'import time; time.sleep(99)'"

@@ -1,0 +1,77 @@
+"""The digits of the notebooks: downloaded and checked, or those of scikit-learn."""
+
+import functools
+import gzip
+import hashlib
+import http.server
+import threading
+
+import digits
+import numpy as np
+import pytest
+
+TIME_BUDGET_S = 15
+IMAGES = np.arange(2 * 28 * 28, dtype=np.uint8).reshape(2, 28, 28)
+LABELS = np.array([7, 3], np.uint8)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *words):
+        pass
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """A server with two images to train on and two to test on; its folder."""
+    folder, sums = tmp_path / "server", {}
+    folder.mkdir()
+    for name in digits.FILES:
+        images = "images" in name
+        content = bytes(16 if images else 8) + (IMAGES if images else LABELS).tobytes()
+        sums[name] = hashlib.sha1(content).hexdigest()
+        (folder / f"{name}.gz").write_bytes(gzip.compress(content))
+    handler = functools.partial(Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as httpd:
+        threading.Thread(target=httpd.serve_forever, daemon=True).start()
+        nobody, here = "http://127.0.0.1:9/", f"http://127.0.0.1:{httpd.server_port}/"
+        monkeypatch.setattr(digits, "FILES", sums)
+        monkeypatch.setattr(digits, "ADDRESSES", (nobody, here))
+        yield folder
+        httpd.shutdown()
+
+
+def test_mnist_is_downloaded_once(server, tmp_path, monkeypatch):
+    first = digits.load_digits(tmp_path / "mnist")
+    monkeypatch.setattr(digits, "ADDRESSES", ())
+    again = digits.load_digits(tmp_path / "mnist")
+    for loaded in first, again:
+        assert loaded.name == "MNIST"
+        assert (loaded.train_images == IMAGES).all() and (loaded.test_labels == LABELS).all()
+    assert {p.name for p in (tmp_path / "mnist").iterdir()} == {f"{n}.gz" for n in digits.FILES}
+
+
+@pytest.mark.parametrize("harm", [b"", b"garbage", None])
+def test_a_broken_file_is_named_and_the_small_digits_are_taken(server, tmp_path, capsys, harm):
+    digits.load_digits(tmp_path)
+    file = tmp_path / f"{next(iter(digits.FILES))}.gz"
+    file.write_bytes(file.read_bytes()[:50] if harm is None else harm)
+    assert digits.load_digits(tmp_path).name == "scikit-learn digits"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("No MNIST (")
+
+
+def test_a_server_that_gives_something_else_leaves_no_file(server, tmp_path):
+    for file in server.iterdir():
+        file.write_bytes(gzip.compress(b"not these"))
+    assert digits.load_digits(tmp_path / "mnist").name == "scikit-learn digits"
+    assert not (tmp_path / "mnist").exists()
+
+
+def test_the_small_digits_look_like_mnist(monkeypatch, tmp_path):
+    monkeypatch.setattr(digits, "ADDRESSES", ("http://127.0.0.1:9/",))
+    _, train_images, train_labels, test_images, test_labels = digits.load_digits(tmp_path)
+    assert len(train_images) + len(test_images) == 1797
+    for images, labels in (train_images, train_labels), (test_images, test_labels):
+        assert images.shape == (len(labels), 28, 28) and images.dtype == np.uint8
+        assert set(labels) == set(range(10))
+    assert train_images.min() == 0 and train_images.max() == 255
