@@ -1,0 +1,219 @@
+"""Draw the pictures of the notebooks: python notebooks/images/draw.py [FOLDER].
+
+Blue is always device or worker 0, orange is device or worker 1, and green is what is added up.
+"""
+
+import sys
+from pathlib import Path
+
+from card import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Card
+
+OWN = BLUE, ORANGE
+# Heights of bars: four weights, their gradients on two devices, and what an update takes off.
+WEIGHTS, GRADIENTS = (46, 30, 52, 38), ((10, 18, 24, 6), (20, 6, 14, 18))
+SUM = [sum(both) for both in zip(*GRADIENTS)]
+TAKEN = [0.4 * gradient for gradient in SUM]
+NEW_WEIGHTS = [old - less for old, less in zip(WEIGHTS, TAKEN)]
+# epoch_permutation(21, seed=0, epoch=0) of sampler.py
+ORDER = (10, 16, 3, 2, 19, 12, 20, 15, 13, 8, 18, 7, 4, 0, 6, 11, 1, 17, 14, 5, 9)
+# Sizes by key of two convolutions and a dense layer: a Trainer sorts by name, bias before weight.
+SIZES = (32, 864, 64, 18_432, 100, 1_638_400)
+PICTURES = []
+
+
+def picture(height, title):
+    """Make a function a picture: it draws on the Card it gets, and its docstring tells of it."""
+    return lambda draw: PICTURES.append((draw, height, title)) or draw
+
+
+@picture(430, "One training step on one device")
+def one_device(card):
+    """A loop. Forward: a batch of images passes through the network, which gives scores. The loss
+    compares them with the labels. Backward: each weight gets a gradient. The Trainer takes a share
+    of the gradients off the weights, and the next batch meets new weights."""
+    card.box(28, 92, 140, 156, GREY, 0.06)
+    for i, digit in enumerate((4, 1, 7)):
+        card.image(44, 108 + i * 44, digit, GREY)
+        card.bold(134, 132 + i * 44, str(digit))
+    card.text(62, 274, "images")
+    card.text(134, 274, "labels")
+    card.arrow((168, 170), (266, 170))
+    card.text(216, 156, "forward")
+    card.arrow((134, 92), (134, 44), (756, 44), (756, 92))
+    card.box(266, 92, 240, 156, BLUE)
+    card.bold(386, 120, "network")
+    card.code(386, 144, "scores = net(images)")
+    card.bars(386, 218, "weights", (WEIGHTS, GREY, 1))
+    card.arrow((506, 170), (650, 170))
+    card.text(578, 156, "scores")
+    card.box(650, 92, 212, 156, VERMILLION)
+    card.bold(756, 132, "loss")
+    card.code(756, 158, "loss(scores, labels)")
+    card.text(756, 190, "how far the scores\nare from the labels", size=14)
+    card.arrow((756, 248), (756, 302), colour=VERMILLION)
+    card.text(740, 280, "backward", anchor="end")
+    card.panel(650, 302, 212, 100, VERMILLION, "gradients")
+    card.text(664, 356, "one for\neach weight", size=14, anchor="start")
+    card.bars(806, 384, "", (SUM, VERMILLION, 1))
+    card.arrow((650, 352), (506, 352), colour=VERMILLION)
+    card.code(578, 338, "trainer.step")
+    card.panel(266, 302, 240, 100, BLUE, "Trainer")
+    card.text(280, 356, "takes a share\nof them off", size=14, anchor="start")
+    card.bars(444, 384, "", (NEW_WEIGHTS, GREY, 1), (TAKEN, VERMILLION, 0.15))
+    card.arrow((386, 302), (386, 248), colour=BLUE)
+    card.text(402, 280, "new weights", anchor="start")
+
+
+@picture(440, "One training step on two devices")
+def data_parallel_step(card):
+    """A batch of twelve images is cut in two. Each device has a copy of the weights and computes
+    the gradient of its six images. The two gradients are added, both devices receive the sum and
+    make the same update, so the copies of the weights stay equal."""
+    headings = "one batch", "forward, backward", "gradients added", "the same update"
+    for x, words in zip((92, 340, 584, 782), headings):
+        card.bold(x, 48, words)
+    card.box(40, 78, 104, 324, GREY, 0.06)
+    card.line((28, 240), (156, 240), dash="5 5")
+    card.box(528, 180, 112, 120, GREEN)
+    card.bars(584, 264, "sum", (GRADIENTS[0], BLUE, 1), (GRADIENTS[1], ORANGE, 1))
+    for device, (own, y, digits) in enumerate(zip(OWN, (78, 266), ("417268", "095316"))):
+        middle = y + 68
+        for i, digit in enumerate(digits):
+            card.image(55 + i % 2 * 39, middle - 56.5 + i // 2 * 39, int(digit), own)
+        card.arrow((144, middle), (206, middle), colour=own)
+        card.panel(206, y, 268, 136, own, f"device {device}")
+        card.bars(268, y + 106, "weights", (WEIGHTS, GREY, 1))
+        card.arrow((324, y + 82), (354, y + 82), colour=own)
+        card.bars(410, y + 106, "gradient", (GRADIENTS[device], own, 1))
+        card.arrow((474, middle), (584, middle), (584, (180, 300)[device]), colour=own)
+        card.arrow((640, 240), (674, 240), (674, middle), (712, middle), colour=GREEN)
+        card.panel(712, y, 140, 136, own, f"device {device}")
+        card.bars(782, y + 106, "new weights", (NEW_WEIGHTS, GREY, 1), (TAKEN, GREEN, 0.15))
+    for x in 268, 782:
+        card.text(x, 247, "=", size=22, font_weight="bold")
+
+
+@picture(480, "The processes of a job on two hosts")
+def parameter_server(card):
+    """Each host runs a worker and a server, the first host the scheduler too. Every worker pushes
+    gradients to every server and pulls the sums from it. The scheduler tells all of them who is
+    where; no gradients pass through it."""
+    card.panel(28, 28, 472, 424, GREY, "host 1", 0.06)
+    card.panel(560, 28, 312, 424, GREY, "host 2", 0.06)
+    for x in 370, 716:
+        for y, end in ((94, 120), (414, 388)):
+            card.arrow((118, 254), (118, y), (x, y), (x, end), colour=PURPLE, dash="6 5")
+    card.node(48, 220, 140, 68, PURPLE, "scheduler", "on the first host")
+    card.text(132, 160, "who is where", size=15, anchor="start")
+    for i, (x, keys) in enumerate(((270, "0, 2"), (616, "1, 3"))):
+        for j, far in enumerate((270, 616)):
+            here, there = x + 40 + 100 * j, far + 40 + 100 * i
+            card.arrow((here, 188), (there, 320), colour=OWN[i])
+            card.arrow((there + 24, 320), (here + 24, 188), colour=GREEN)
+        card.node(x, 120, 200, 68, OWN[i], f"worker {i}", "a copy of the network")
+        card.node(x, 320, 200, 68, GREEN, f"server {i}", f"adds up keys {keys}, …")
+    card.text(298, 250, "push\ngradients", size=15, anchor="end")
+    card.text(792, 250, "pull\nsums", size=15, anchor="start")
+
+
+@picture(416, "An epoch of 21 examples, split over two workers")
+def split_data(card):
+    """All workers put the examples into the same random order. It is cut into global batches of
+    eight, the last of five. Each batch is cut into near-equal parts, four and four, the last three
+    and two, one for each worker. A step divides by the size of its own batch."""
+    lanes = 250, 310
+    for step in range(3):
+        whole = ORDER[8 * step : 8 * step + 8]
+        left, size = 122 + 294 * step, len(whole)
+        cut, middle = (size + 1) // 2, left + 17 * size - 2
+        for example, x in zip(whole, range(left, 900, 34)):
+            worker = int(x >= left + 34 * cut)
+            for at in (144 + 34 * example, 44), (x, 170), (x, lanes[worker]):
+                card.cell(*at, 30, 30, OWN[worker], str(example), size=14)
+        for own, x, lane in zip(OWN, (middle - 17 * (size - cut), middle + 17 * cut), lanes):
+            card.arrow((x, 206), (x, lane - 4), colour=own)
+        card.text(middle, 150, f"step {step}: {size} examples")
+        card.text(middle, 386, f"gradient sum ÷ {size}")
+        for y in 160, 362:
+            card.line((left, y), (left + 34 * size - 4, y))
+    card.arrow((499, 80), (499, 126))
+    card.text(514, 108, "shuffled, on every worker alike", size=15, anchor="start")
+    for y, words in ((65, "data set"), (191, "epoch 0"), (271, "worker 0"), (331, "worker 1")):
+        card.bold(28, y, words, anchor="start")
+
+
+@picture(452, "Which server adds up which array")
+def keys_on_servers(card):
+    """Six arrays with keys 0 to 5, and two servers. An array of fewer than 1,000,000 numbers goes
+    whole to server (key * 9973) % 2: keys 0, 2 and 4 to server 0, keys 1 and 3 to server 1. The
+    array of key 5 has 1,638,400 numbers and is cut into halves, one for each server."""
+    for server, x in enumerate((28, 692)):
+        card.box(x, 28, 180, 396, GREEN)
+        card.bold(x + 90, 58, f"server {server}")
+    card.text(450, 54, "fewer than 1,000,000 numbers: whole, to", size=15)
+    card.code(450, 78, "server (key * 9973) % 2")
+    card.text(450, 332, "1,000,000 or more: cut, a part to each server", size=15)
+    for key, size in enumerate(SIZES):
+        large = size >= 1_000_000
+        y, height, half = (354, 54, 180) if large else (96 + 42 * key, 32, 75)
+        words = "" if large else f"key {key}: {('bias', 'weight')[key % 2]}"
+        card.cell(450 - half, y, 2 * half, height, SKY, words)
+        for server in (0, 1) if large else (key * 9973 % 2,):
+            side, middle = (-1, 1)[server], y + height / 2
+            share = f"{size // (1 + large):,} numbers"
+            card.arrow((450 + side * half, middle), (450 + side * 256, middle))
+            card.cell(450 + side * 332 - 76, y, 152, height, SKY, share)
+            if large:
+                words = f"key {key}: {('first', 'second')[server]} half"
+                card.text(450 + side * 90, middle + 5, words, size=15)
+    card.line((450, 344), (450, 418), dash="5 5")
+
+
+@picture(466, "The life of a step on two workers")
+def life_of_a_step(card):
+    """Time runs to the right. Each worker computes forward through layers 1, 2, 3, then backward
+    through 3, 2, 1. The gradient of layer 3 is ready first and is pushed at once, while the worker
+    computes the others. The servers add up what both have pushed, and both pull the sum. When the
+    last sum is there, both make the same update."""
+    lanes, travel, adding = (56, 354), 26, 24
+    ends = []  # of each worker's backward pass through layers 3, 2, 1
+    for own, y, ahead, back in zip(OWN, lanes, (52, 54), (116, 120)):
+        turn = 130 + 3 * ahead
+        ends.append([turn + back * (i + 1) for i in range(3)])
+        for i in range(3):
+            card.cell(130 + ahead * i, y, ahead, 44, own, str(i + 1), 0.12)
+            card.cell(turn + back * i, y, back, 44, own, str(3 - i), 0.4)
+    for layer, both in zip("321", zip(*ends)):
+        start = max(both) + travel  # when the slower worker's gradient is there
+        done = start + adding + travel
+        card.cell(start, 205, adding, 44, GREEN, layer)
+        for end, own, lane, near in zip(both, OWN, (100, 354), (205, 249)):
+            card.arrow((end, lane), (end + travel, near), colour=own)
+            card.arrow((start + adding, near), (done, lane), colour=GREEN)
+    for worker, y in enumerate(lanes):
+        card.bold(28, y + 27, f"worker {worker}", anchor="start")
+        card.text((ends[worker][2] + done) / 2, y + 27, "waits", size=15)
+        card.cell(done, y, 84, 44, OWN[worker], "update", 0.12)
+    card.bold(28, 232, "servers", anchor="start")
+    for y in 157, 307:
+        card.text(28, y, "transfer", anchor="start", colour=GREY)
+    card.text(208, 42, "forward")
+    card.text(460, 42, "backward, the last layer first")
+    card.text(392, 157, "push the gradient of layer 3", size=15, anchor="end")
+    card.text(426, 232, "add up once both are there", size=15, anchor="end")
+    card.text(728, 157, "pull the sum", size=15, anchor="start")
+    card.arrow((130, 426), (872, 426))
+    card.text(862, 446, "time", size=15, anchor="end", colour=GREY)
+
+
+def main(folder):
+    """Write all pictures into a folder."""
+    for draw, height, title in PICTURES:
+        card, name = Card(height), draw.__name__.replace("_", "-")
+        draw(card)
+        desc = " ".join(draw.__doc__.split())
+        Path(folder, f"{name}.svg").write_bytes(card.svg(name, title, desc).encode())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent)
