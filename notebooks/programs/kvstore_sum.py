@@ -1,0 +1,32 @@
+"""Every worker pushes an array from each of two devices, and prints what comes back."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
+import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
+
+import mxnet as mx
+from failure import run
+from workers import Workers
+
+
+def main():
+    store = mx.kv.create("dist_sync")
+    store.init(0, mx.nd.zeros((2, 3)))  # rank 0's value counts
+
+    ones = [mx.nd.ones((2, 3), ctx) * (store.rank + 1) for ctx in (mx.cpu(0), mx.cpu(1))]
+    store.push(0, ones)  # adds up the devices here, then sends one array to the server
+    total = mx.nd.zeros((2, 3))
+    store.pull(0, out=total)  # waits for the pushes of all workers
+
+    one_line = " ".join(str(total.asnumpy()).split())
+    print(f"rank {store.rank} of {store.num_workers} pulls {one_line}")
+
+    ranks = Workers(store).sum_float32([store.rank, 1])
+    print(f"rank {store.rank} of {store.num_workers} adds up ranks and workers: {ranks}")
+    store._barrier()  # nobody leaves while others still need the servers
+
+
+if __name__ == "__main__":
+    run(main, "kvstore_sum.py")
