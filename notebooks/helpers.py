@@ -7,9 +7,10 @@ import io
 import os
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
-from IPython.display import HTML, Code, display
+from IPython.display import HTML, Markdown, display
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -17,8 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 def show(function):
     """Display where a function of this project is written, and its source."""
     place = Path(inspect.getsourcefile(function)).resolve().relative_to(ROOT)
-    print(f"{place}, from line {inspect.getsourcelines(function)[1]}:")
-    display(Code(inspect.getsource(function), language="python"))
+    line = inspect.getsourcelines(function)[1]
+    source = textwrap.dedent(inspect.getsource(function))
+    display(Markdown(f"`{place.as_posix()}`, from line {line}:\n\n```python\n{source}```"))
 
 
 def run(*words, timeout_s=170, **environ):
