@@ -20,6 +20,8 @@ import mxnet_setup  # noqa: F401  first: MXNet reads these settings when it is i
 
 import checkpoint
 import mxnet as mx
+from asynchronous import AsyncTrainer
+from compression import CompressingTrainer, check_compression, compression_params
 from data import ImageSource
 from failure import UsageError, run
 from loader import RepeatedBatch
@@ -38,6 +40,7 @@ def main(argv=None):
     args = parse_args(argv)
     ctx = choose_devices(args)
     check_optimizer(args.optimizer)
+    check_compression(args)
     if args.model_prefix:
         checkpoint.check_prefix(args.model_prefix)
     # The weights come from a seed, or a file of rank 0's; create_trainer hands rank 0's to all.
@@ -79,6 +82,9 @@ def main(argv=None):
         if workers.is_async:
             pull_weights(net, trainer, workers)
         result = evaluate(test_loader, net, ctx, workers, args.top_k)
+        if workers.is_async:
+            stale = trainer.take_staleness()
+            print("STALE", stale.mean(), stale.max(), stale[:10])
         progress.epoch_done(epoch, result, trainer.learning_rate)
         finished = epoch + 1
         if args.model_prefix and workers.rank == 0 and finished % args.save_period == 0:
@@ -158,6 +164,7 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch):
     schedule : callable or None
         Rate of an update, counted from 1; None where the servers keep it.
     """
+    global_batch_size = args.batch_size * workers.count
     lr = scaled_learning_rate(args.lr, args.lr_scale, workers.count)
     updates_per_step = workers.count if workers.is_async else 1
     schedule = create_schedule(
@@ -173,18 +180,23 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch):
     kind = mx.optimizer.Optimizer.opt_registry[args.optimizer.lower()]
     if "momentum" in inspect.signature(kind).parameters:
         options["momentum"] = args.mom
+    params = net.collect_params()
     if workers.is_async:
-        options["lr_scheduler"] = schedule
+        trainer = AsyncTrainer(params, kind(lr_scheduler=schedule, **options), store)
         schedule = None
-    # With one device and one worker there is nothing to add up.
-    alone = workers.count == 1 and len(ctx) == 1 and "dist" not in store.type
-    trainer = mx.gluon.Trainer(
-        net.collect_params(),
-        args.optimizer,
-        options,
-        kvstore=None if alone else store,
-        update_on_kvstore=workers.is_async,
-    )
+    elif args.gc_type:
+        compression = compression_params(args.gc_type, args.gc_threshold, global_batch_size)
+        trainer = CompressingTrainer(
+            params, args.optimizer, options, store, compression, update_on_kvstore=False
+        )
+        workers.compressed(compression["threshold"])
+    else:
+        # With one device and one worker there is nothing to add up.
+        alone = workers.count == 1 and len(ctx) == 1 and "dist" not in store.type
+        kvstore = None if alone else store
+        trainer = mx.gluon.Trainer(
+            params, args.optimizer, options, kvstore, update_on_kvstore=False
+        )
     if args.dtype == "float16":
         amp.init_trainer(trainer)
     # The Trainer would do this in its first step, and then push gradients at once: on the way they

@@ -222,6 +222,18 @@ def create_parser():
         help="in [0, 1); default 0",
     )
     add(
+        "--gc-type",
+        choices=("2bit",),
+        help="compress the gradients that are pushed, dist_sync only; default: no",
+    )
+    add(
+        "--gc-threshold",
+        type=positive_float,
+        default=0.5,
+        metavar="T",
+        help="what is pushed is 0 or ±T, of gradients summed over a batch; default %(default)s",
+    )
+    add(
         "--target-accuracy",
         type=fraction,
         metavar="A",
