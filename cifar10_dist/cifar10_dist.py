@@ -32,6 +32,7 @@ from progress import Progress, measure_reading, profiled
 from sampler import split_range
 from schedule import create_schedule, scaled_learning_rate
 from training import CrossEntropy, evaluate, pull_weights, train_epoch
+from versions import versions
 from workers import Workers
 
 
@@ -143,11 +144,11 @@ def check_optimizer(name):
 
 
 def describe(args):
-    """Return the options that must be the same for all workers."""
+    """Return the options and versions that must be the same for all workers."""
     own = {"gpus", "cpus", "data_dir", "data_train", "data_val", "model_prefix", "log_dir"}
     own |= {"disp_batches", "profile"}
     facts = {f"--{k.replace('_', '-')}": str(v) for k, v in vars(args).items() if k not in own}
-    return dict(facts, MXNet=mx.__version__)
+    return dict(facts, **versions())
 
 
 def create_trainer(args, net, ctx, store, workers, steps_per_epoch):

@@ -92,9 +92,10 @@ class Workers:
         """
         # Workers that differ in their kind of store add up in different ways, or not at all: each
         # pushes to keys of its own here, which every kind of server takes.
+        exchange = self._exchange if self._unit is None else self._gather
         text = json.dumps(facts, sort_keys=True).encode()
-        longest = int(max(self._exchange(np.array([len(text)], np.float32)))[0])
-        rows = self._exchange(np.frombuffer(text.ljust(longest), np.uint8).astype(np.float32))
+        longest = int(max(exchange(np.array([len(text)], np.float32)))[0])
+        rows = exchange(np.frombuffer(text.ljust(longest), np.uint8).astype(np.float32))
         everyone = [json.loads(bytes(row.astype(np.uint8))) for row in rows]
         for name in sorted(set().union(*everyone)):
             holders = {}
