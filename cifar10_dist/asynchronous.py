@@ -1,8 +1,32 @@
 """Asynchronous training: each push is an update of its own, and comes late."""
 
 import mxnet as mx
-import numpy as np
 from server_optimizer import COUNTER_KEY, CountingOptimizer
+
+
+def allow_for_staleness(lr, momentum, num_workers):
+    """Choose settings for gradients that come ``num_workers - 1`` updates late.
+
+    Late updates that go on in an old direction are themselves a momentum (Mitliagkas et al. 2016,
+    arXiv 1605.09774): with the momentum of a single worker on top, four workers learn nothing. Here
+    a gradient moves the weights by ``lr / (1 - momentum)`` in the long run; that is divided by the
+    number of workers, by less momentum as long as there is any, then by a lower rate.
+
+    Parameters
+    ----------
+    lr : float
+    momentum : float or None
+        None for an optimizer that has none to set.
+    num_workers : int
+
+    Returns
+    -------
+    lr, momentum
+    """
+    if momentum is None:
+        return lr / num_workers, None
+    share = num_workers * (1 - momentum)
+    return lr / max(share, 1), max(0.0, 1 - share)
 
 
 class AsyncTrainer(mx.gluon.Trainer):
@@ -43,16 +67,24 @@ class AsyncTrainer(mx.gluon.Trainer):
         """Note that the weights were pulled without a push, while no worker pushes."""
         self._read(mx.nd.zeros(1), own=0)
 
-    def take_staleness(self):
-        """Return the staleness of the steps since the last call, an array of whole numbers."""
-        stale = []
+    def measure_staleness(self, workers):
+        """Tell how late the gradients of all workers were since the last call.
+
+        Returns
+        -------
+        dict
+            ``staleness_mean`` and ``staleness_max``, in updates by other workers.
+        """
+        late = []
         for reading, own in self._readings:
             count = int(reading.asscalar())
             if own:
-                stale.append(count - self._last_reading - 1)
+                late.append(count - self._last_reading - 1)
             self._last_reading = count
         self._readings = []
-        return np.array(stale, int)
+        rows = workers.gather([sum(late), len(late), max(late, default=0)])
+        total, steps, _ = rows.sum(axis=0)
+        return {"staleness_mean": total / max(steps, 1), "staleness_max": int(rows[:, 2].max())}
 
     def _init_kvstore(self):
         super()._init_kvstore()

@@ -20,7 +20,7 @@ import mxnet_setup  # noqa: F401  first: MXNet reads these settings when it is i
 
 import checkpoint
 import mxnet as mx
-from asynchronous import AsyncTrainer
+from asynchronous import AsyncTrainer, allow_for_staleness
 from compression import CompressingTrainer, check_compression, compression_params
 from data import ImageSource
 from failure import UsageError, run
@@ -83,10 +83,8 @@ def main(argv=None):
         if workers.is_async:
             pull_weights(net, trainer, workers)
         result = evaluate(test_loader, net, ctx, workers, args.top_k)
-        if workers.is_async:
-            stale = trainer.take_staleness()
-            print("STALE", stale.mean(), stale.max(), stale[:10])
-        progress.epoch_done(epoch, result, trainer.learning_rate)
+        late = trainer.measure_staleness(workers) if workers.is_async else {}
+        progress.epoch_done(epoch, result, trainer.learning_rate, late)
         finished = epoch + 1
         if args.model_prefix and workers.rank == 0 and finished % args.save_period == 0:
             checkpoint.save(net, args.model_prefix, finished)
@@ -166,7 +164,12 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch):
         Rate of an update, counted from 1; None where the servers keep it.
     """
     global_batch_size = args.batch_size * workers.count
-    lr = scaled_learning_rate(args.lr, args.lr_scale, workers.count)
+    update_size = args.batch_size if workers.is_async else global_batch_size
+    lr = scaled_learning_rate(args.lr, args.lr_scale, update_size)
+    kind = mx.optimizer.Optimizer.opt_registry[args.optimizer.lower()]
+    momentum = args.mom if "momentum" in inspect.signature(kind).parameters else None
+    if args.lr_scale == "staleness":
+        lr, momentum = allow_for_staleness(lr, momentum, workers.count)
     updates_per_step = workers.count if workers.is_async else 1
     schedule = create_schedule(
         args.lr_schedule,
@@ -178,9 +181,8 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch):
         args.lr_step_epochs,
     )
     options = {"learning_rate": lr, "wd": args.wd}
-    kind = mx.optimizer.Optimizer.opt_registry[args.optimizer.lower()]
-    if "momentum" in inspect.signature(kind).parameters:
-        options["momentum"] = args.mom
+    if momentum is not None:
+        options["momentum"] = momentum
     params = net.collect_params()
     if workers.is_async:
         trainer = AsyncTrainer(params, kind(lr_scheduler=schedule, **options), store)

@@ -196,9 +196,9 @@ def create_parser():
     )
     add(
         "--lr-scale",
-        choices=("none", "sqrt", "linear"),
-        default="none",
-        help="times the number of workers, or its root; default %(default)s",
+        choices=("none", "sqrt", "linear", "staleness"),
+        help="times the global batch / 256, or its root, or 1 / workers; default none, in "
+        "dist_async staleness",
     )
     add(
         "--mom",
