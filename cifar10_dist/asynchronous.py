@@ -1,5 +1,7 @@
 """Asynchronous training: each push is an update of its own, and comes late."""
 
+import math
+
 import mxnet as mx
 from server_optimizer import COUNTER_KEY, CountingOptimizer
 
@@ -7,10 +9,12 @@ from server_optimizer import COUNTER_KEY, CountingOptimizer
 def allow_for_staleness(lr, momentum, num_workers):
     """Choose settings for gradients that come ``num_workers - 1`` updates late.
 
-    Late updates that go on in an old direction are themselves a momentum (Mitliagkas et al. 2016,
-    arXiv 1605.09774): with the momentum of a single worker on top, four workers learn nothing. Here
-    a gradient moves the weights by ``lr / (1 - momentum)`` in the long run; that is divided by the
-    number of workers, by less momentum as long as there is any, then by a lower rate.
+    The rules for batches (:func:`schedule.scaled_learning_rate`), the other way round: an update is
+    made of one worker's batch here, so it may move the weights by less, by as many times as there
+    are workers, or, with optimizers without a momentum to set, such as Adam, by the root of that.
+    A gradient moves them by ``lr / (1 - momentum)`` in the long run. That is brought down by less
+    momentum as long as there is any, for late updates that go on in an old direction are a momentum
+    themselves (Mitliagkas et al. 2016, arXiv 1605.09774), then by a lower rate.
 
     Parameters
     ----------
@@ -24,7 +28,7 @@ def allow_for_staleness(lr, momentum, num_workers):
     lr, momentum
     """
     if momentum is None:
-        return lr / num_workers, None
+        return lr / math.sqrt(num_workers), None
     share = num_workers * (1 - momentum)
     return lr / max(share, 1), max(0.0, 1 - share)
 

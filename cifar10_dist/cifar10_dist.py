@@ -75,6 +75,8 @@ def main(argv=None):
             f"{args.network} on {source.name}: {workers.count} worker(s), {devices}, "
             f"kvstore {store.type}, batch size {sizes}, {len(train_loader)} steps an epoch"
         )
+        for line in explain(args, trainer, workers):
+            progress.say(line)
     first_epoch = args.load_epoch or 0
     for epoch in range(first_epoch, args.num_epochs):
         progress.epoch_started(epoch)
@@ -147,6 +149,23 @@ def describe(args):
     own |= {"disp_batches", "profile"}
     facts = {f"--{k.replace('_', '-')}": str(v) for k, v in vars(args).items() if k not in own}
     return dict(facts, **versions())
+
+
+def explain(args, trainer, workers):
+    """Say what the program does on its own account with gradients that come late or shortened."""
+    if workers.is_async and args.lr_scale == "staleness":
+        optimizer = trainer.optimizer.inner
+        momentum = getattr(optimizer, "momentum", None)
+        kept = "" if momentum is None else f", momentum {momentum:g} for {args.mom:g}"
+        yield (
+            f"dist_async: learning rate {optimizer.lr:g} for {args.lr:g}{kept}, as the gradients "
+            f"of {workers.count} workers come late; --lr-scale none leaves them"
+        )
+    if args.gc_type:
+        yield (
+            "gradients in 2 bits: pushes are 16 times smaller, pulls are not, so that both "
+            "together shrink 1.88 times at most"
+        )
 
 
 def create_trainer(args, net, ctx, store, workers, steps_per_epoch):

@@ -59,8 +59,12 @@ def check_compression(args):
     if not args.gc_type:
         return
     if args.kv_store not in ("dist", "dist_sync", "dist_device_sync"):
-        raise UsageError(f"--gc-type {args.gc_type} needs --kv-store dist_sync, not {args.kv_store}")
+        raise UsageError(
+            f"--gc-type {args.gc_type} needs --kv-store dist_sync, not {args.kv_store}"
+        )
     if args.dtype == "float16":
-        raise UsageError("--gc-type and --dtype float16 exclude each other: its gradients are scaled")
+        raise UsageError(
+            "--gc-type and --dtype float16 exclude each other: its gradients are scaled"
+        )
     if os.environ.get("DMLC_PS_VAN_TYPE") == "p3":
         raise UsageError("--gc-type and the launcher's --p3 exclude each other")

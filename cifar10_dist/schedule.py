@@ -12,6 +12,7 @@ from mxnet.lr_scheduler import CosineScheduler, LRScheduler, MultiFactorSchedule
 
 REFERENCE_BATCH = 256  # examples; of Goyal et al., and of the published lesson
 
+
 class ConstantScheduler(LRScheduler):
     """The base rate, after the warm-up."""
 

@@ -120,8 +120,10 @@ class Workers:
     def _sum_pieces(self, pieces):
         """Add up 16-bit whole numbers; no sum may exceed 16 bits."""
         if self._unit is None or self.count == 1:
-            return self._add_up(pieces.ravel().astype(np.float32)).astype(np.uint16).reshape(
-                pieces.shape
+            return (
+                self._add_up(pieces.ravel().astype(np.float32))
+                .astype(np.uint16)
+                .reshape(pieces.shape)
             )
         bits = np.unpackbits(pieces.view(np.uint8).ravel(), bitorder="little")
         counts = np.rint(self._add_up(bits * self._unit) / self._unit)
