@@ -12,13 +12,14 @@ import time
 
 import mxnet_setup  # noqa: F401  first
 
-import cifar10_dist
 import mxnet as mx
 from failure import run
 from mxnet.gluon import nn
 from options import parse_args
 from shifted import Shifted
 from workers import Workers
+
+import cifar10_dist
 
 STEPS = 5
 BYTES_ACKED, BYTES_RECEIVED = 120, 128  # offsets in the struct tcp_info of Linux

@@ -9,7 +9,6 @@ import sys
 
 import mxnet_setup  # noqa: F401  first
 
-import cifar10_dist
 import mxnet as mx
 from failure import run
 from loader import Batch
@@ -18,6 +17,8 @@ from options import parse_args
 from shifted import Shifted
 from training import train_batch
 from workers import Workers
+
+import cifar10_dist
 
 STEPS, EPOCHS = 3, 4
 SETTINGS = (

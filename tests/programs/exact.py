@@ -8,7 +8,6 @@ import sys
 
 import mxnet_setup  # noqa: F401  first
 
-import cifar10_dist
 import mxnet as mx
 import numpy as np
 from failure import run
@@ -18,6 +17,8 @@ from options import parse_args
 from shifted import Shifted
 from training import CrossEntropy, evaluate, pull_weights, train_batch
 from workers import Workers
+
+import cifar10_dist
 
 RNG = np.random.RandomState(0)
 IMAGES = RNG.randint(0, 256, (49, 3, 8, 8)).astype(np.uint8)

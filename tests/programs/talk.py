@@ -6,12 +6,11 @@ import mxnet_setup  # noqa: F401  first
 
 import mxnet as mx
 import numpy as np
+import workers as workers_module
 from compression import compression_params
 from failure import UsageError, run
 from mxnet.gluon import nn
 from workers import Workers, average_statistics
-
-import workers as workers_module
 
 
 def main():
