@@ -26,11 +26,11 @@ def run(main, program):
     """
     # Held until the end: with the exception the frames of main() would go, with them the store,
     # and its destructor would wait for the others before the status is out.
-    held = None
+    _held = None
     try:
         status = main() or 0
     except BaseException as error:
-        held, status = error, _tell(error, program)
+        _held, status = error, _tell(error, program)
     flush(sys.stdout)
     flush(sys.stderr)
     if status != 0:
