@@ -20,6 +20,8 @@ import mxnet_setup  # noqa: F401  first: MXNet reads these settings when it is i
 
 import checkpoint
 import mxnet as mx
+from asynchronous import AsyncTrainer, allow_for_staleness
+from compression import CompressingTrainer, check_compression, compression_params
 from data import ImageSource
 from failure import UsageError, run
 from loader import RepeatedBatch
@@ -30,6 +32,7 @@ from progress import Progress, measure_reading, profiled
 from sampler import split_range
 from schedule import create_schedule, scaled_learning_rate
 from training import CrossEntropy, evaluate, pull_weights, train_epoch
+from versions import versions
 from workers import Workers
 
 
@@ -38,6 +41,7 @@ def main(argv=None):
     args = parse_args(argv)
     ctx = choose_devices(args)
     check_optimizer(args.optimizer)
+    check_compression(args)
     if args.model_prefix:
         checkpoint.check_prefix(args.model_prefix)
     # The weights come from a seed, or a file of rank 0's; create_trainer hands rank 0's to all.
@@ -71,6 +75,8 @@ def main(argv=None):
             f"{args.network} on {source.name}: {workers.count} worker(s), {devices}, "
             f"kvstore {store.type}, batch size {sizes}, {len(train_loader)} steps an epoch"
         )
+        for line in explain(args, trainer, workers):
+            progress.say(line)
     first_epoch = args.load_epoch or 0
     for epoch in range(first_epoch, args.num_epochs):
         progress.epoch_started(epoch)
@@ -79,7 +85,8 @@ def main(argv=None):
         if workers.is_async:
             pull_weights(net, trainer, workers)
         result = evaluate(test_loader, net, ctx, workers, args.top_k)
-        progress.epoch_done(epoch, result, trainer.learning_rate)
+        late = trainer.measure_staleness(workers) if workers.is_async else {}
+        progress.epoch_done(epoch, result, trainer.learning_rate, late)
         finished = epoch + 1
         if args.model_prefix and workers.rank == 0 and finished % args.save_period == 0:
             checkpoint.save(net, args.model_prefix, finished)
@@ -137,11 +144,28 @@ def check_optimizer(name):
 
 
 def describe(args):
-    """Return the options that must be the same for all workers."""
+    """Return the options and versions that must be the same for all workers."""
     own = {"gpus", "cpus", "data_dir", "data_train", "data_val", "model_prefix", "log_dir"}
     own |= {"disp_batches", "profile"}
     facts = {f"--{k.replace('_', '-')}": str(v) for k, v in vars(args).items() if k not in own}
-    return dict(facts, MXNet=mx.__version__)
+    return dict(facts, **versions())
+
+
+def explain(args, trainer, workers):
+    """Say what the program does on its own account with gradients that come late or shortened."""
+    if workers.is_async and args.lr_scale == "staleness":
+        optimizer = trainer.optimizer.inner
+        momentum = getattr(optimizer, "momentum", None)
+        kept = "" if momentum is None else f", momentum {momentum:g} for {args.mom:g}"
+        yield (
+            f"dist_async: learning rate {optimizer.lr:g} for {args.lr:g}{kept}, as the gradients "
+            f"of {workers.count} workers come late; --lr-scale none leaves them"
+        )
+    if args.gc_type:
+        yield (
+            "gradients in 2 bits: pushes are 16 times smaller, pulls are not, so that both "
+            "together shrink 1.88 times at most"
+        )
 
 
 def create_trainer(args, net, ctx, store, workers, steps_per_epoch):
@@ -158,7 +182,13 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch):
     schedule : callable or None
         Rate of an update, counted from 1; None where the servers keep it.
     """
-    lr = scaled_learning_rate(args.lr, args.lr_scale, workers.count)
+    global_batch_size = args.batch_size * workers.count
+    update_size = args.batch_size if workers.is_async else global_batch_size
+    lr = scaled_learning_rate(args.lr, args.lr_scale, update_size)
+    kind = mx.optimizer.Optimizer.opt_registry[args.optimizer.lower()]
+    momentum = args.mom if "momentum" in inspect.signature(kind).parameters else None
+    if args.lr_scale == "staleness":
+        lr, momentum = allow_for_staleness(lr, momentum, workers.count)
     updates_per_step = workers.count if workers.is_async else 1
     schedule = create_schedule(
         args.lr_schedule,
@@ -170,21 +200,25 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch):
         args.lr_step_epochs,
     )
     options = {"learning_rate": lr, "wd": args.wd}
-    kind = mx.optimizer.Optimizer.opt_registry[args.optimizer.lower()]
-    if "momentum" in inspect.signature(kind).parameters:
-        options["momentum"] = args.mom
+    if momentum is not None:
+        options["momentum"] = momentum
+    params = net.collect_params()
     if workers.is_async:
-        options["lr_scheduler"] = schedule
+        trainer = AsyncTrainer(params, kind(lr_scheduler=schedule, **options), store)
         schedule = None
-    # With one device and one worker there is nothing to add up.
-    alone = workers.count == 1 and len(ctx) == 1 and "dist" not in store.type
-    trainer = mx.gluon.Trainer(
-        net.collect_params(),
-        args.optimizer,
-        options,
-        kvstore=None if alone else store,
-        update_on_kvstore=workers.is_async,
-    )
+    elif args.gc_type:
+        compression = compression_params(args.gc_type, args.gc_threshold, global_batch_size)
+        trainer = CompressingTrainer(
+            params, args.optimizer, options, store, compression, update_on_kvstore=False
+        )
+        workers.compressed(compression["threshold"])
+    else:
+        # With one device and one worker there is nothing to add up.
+        alone = workers.count == 1 and len(ctx) == 1 and "dist" not in store.type
+        kvstore = None if alone else store
+        trainer = mx.gluon.Trainer(
+            params, args.optimizer, options, kvstore, update_on_kvstore=False
+        )
     if args.dtype == "float16":
         amp.init_trainer(trainer)
     # The Trainer would do this in its first step, and then push gradients at once: on the way they

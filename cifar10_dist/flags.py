@@ -196,9 +196,9 @@ def create_parser():
     )
     add(
         "--lr-scale",
-        choices=("none", "sqrt", "linear"),
-        default="none",
-        help="times the number of workers, or its root; default %(default)s",
+        choices=("none", "sqrt", "linear", "staleness"),
+        help="times the global batch / 256, or its root, or 1 / workers; default none, in "
+        "dist_async staleness",
     )
     add(
         "--mom",
@@ -220,6 +220,18 @@ def create_parser():
         default=0.0,
         metavar="E",
         help="in [0, 1); default 0",
+    )
+    add(
+        "--gc-type",
+        choices=("2bit",),
+        help="compress the gradients that are pushed, dist_sync only; default: no",
+    )
+    add(
+        "--gc-threshold",
+        type=positive_float,
+        default=0.5,
+        metavar="T",
+        help="what is pushed is 0 or ±T, of gradients summed over a batch; default %(default)s",
     )
     add(
         "--target-accuracy",

@@ -48,6 +48,10 @@ def _check(args):
         args.lr_schedule = "step" if args.lr_step_epochs else "constant"
     if args.lr_schedule == "step" and not args.lr_step_epochs:
         raise UsageError("--lr-schedule step needs --lr-step-epochs, such as 30,60")
+    if args.lr_scale is None:
+        args.lr_scale = "staleness" if args.kv_store == "dist_async" else "none"
+    elif args.lr_scale == "staleness" and args.kv_store != "dist_async":
+        raise UsageError("--lr-scale staleness needs --kv-store dist_async: nothing else is late")
     if args.warmup_epochs > args.num_epochs:
         raise UsageError(f"--warmup-epochs {args.warmup_epochs}: longer than the training")
     launched = "DMLC_PS_ROOT_URI" in os.environ

@@ -89,8 +89,19 @@ class Progress:
                 )
             self._start = time.time()
 
-    def epoch_done(self, epoch, result, lr):
-        """Report an epoch; ``result`` is what :func:`training.evaluate` gave."""
+    def epoch_done(self, epoch, result, lr, late=None):
+        """Report an epoch.
+
+        Parameters
+        ----------
+        epoch : int
+        result : dict
+            Of :func:`training.evaluate`.
+        lr : float
+            Learning rate of the last step.
+        late : dict, optional
+            Of :meth:`asynchronous.AsyncTrainer.measure_staleness`.
+        """
         train_accuracy = self._right_in_epoch / max(self._seen_in_epoch, 1)
         seconds = time.time() - self._epoch_start
         if self._bar is not None:
@@ -100,12 +111,18 @@ class Progress:
         if "top_k_accuracy" in result:
             line += f" Test_top_k_acc {result['top_k_accuracy']:f}"
         self.say(line)
+        if late and self.is_first:
+            self.say(
+                f"Epoch {epoch}: gradients came {late['staleness_mean']:.2f} updates of others "
+                f"late, {late['staleness_max']} at most"
+            )
         row = {
             "epoch": epoch,
             "train_accuracy": train_accuracy,
             "learning_rate": lr,
             "seconds": seconds,
         }
+        row.update(late or {})
         row.update({f"test_{name}": value for name, value in result.items()})
         if self._metrics:
             print(json.dumps(row), file=self._metrics, flush=True)

@@ -1,8 +1,16 @@
-"""The learning rate, step by step."""
+"""The learning rate, step by step.
+
+The schedulers are MXNet's own, which give update 1 the first rate, reach a new epoch's rate with
+its first update, and leave the last update a rate above zero; GluonCV's, made of the same formulas,
+come one update early and end in two updates of rate zero. Besides, the servers of ``dist_async``
+unpickle the scheduler, and would need all of GluonCV for it.
+"""
 
 import math
 
 from mxnet.lr_scheduler import CosineScheduler, LRScheduler, MultiFactorScheduler, PolyScheduler
+
+REFERENCE_BATCH = 256  # examples; of Goyal et al., and of the published lesson
 
 
 class ConstantScheduler(LRScheduler):
@@ -15,18 +23,22 @@ class ConstantScheduler(LRScheduler):
         return self.base_lr
 
 
-def scaled_learning_rate(lr, scale, num_workers):
-    """Adapt a rate chosen for one worker to the larger batch of several.
+def scaled_learning_rate(lr, scale, update_size):
+    """Adapt a rate to the batch it is used with.
 
     Parameters
     ----------
     lr : float
-    scale : {'none', 'sqrt', 'linear'}
+        With ``linear`` and ``sqrt``, chosen for updates of ``REFERENCE_BATCH`` examples.
+    scale : {'none', 'sqrt', 'linear', 'staleness'}
         ``linear``: Goyal et al. 2017, arXiv 1706.02677. ``sqrt``: Krizhevsky 2014,
-        arXiv 1404.5997; the usual choice for Adam.
-    num_workers : int
+        arXiv 1404.5997; the usual choice for Adam. ``staleness`` has nothing to do with the batch,
+        see :func:`asynchronous.allow_for_staleness`.
+    update_size : int
+        Examples in one update: the global batch, in asynchronous training one worker's.
     """
-    return lr * {"none": 1, "sqrt": math.sqrt(num_workers), "linear": num_workers}[scale]
+    ratio = update_size / REFERENCE_BATCH
+    return lr * {"sqrt": math.sqrt(ratio), "linear": ratio}.get(scale, 1)
 
 
 def create_schedule(kind, lr, steps_per_epoch, num_epochs, warmup_epochs=0, factor=0.1, at=()):

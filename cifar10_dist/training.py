@@ -154,6 +154,7 @@ def pull_weights(net, trainer, workers):
     for key, param in enumerate(trainer._params):
         if param.grad_req != "null":
             trainer._kvstore.pull(key, param.list_data())
+    trainer.weights_pulled()
     workers.barrier()
 
 

@@ -1,6 +1,7 @@
 """What the workers of a job tell each other besides gradients: counts, statistics, agreement."""
 
 import json
+import time
 
 import mxnet as mx
 import numpy as np
@@ -8,6 +9,7 @@ from failure import UsageError
 
 FIRST_KEY = 100_000  # above the keys of any Trainer, which count from 0
 LAST_KEY = 215_327  # ps-lite multiplies keys by 9973 in 32 bits
+OTHERS_WAIT_S = 5  # before they repeat what worker 0 says; a launcher has stopped them by then
 
 
 class Workers:
@@ -25,6 +27,16 @@ class Workers:
         self._store = store if "dist" in store.type else None
         self._next_key = FIRST_KEY
         self._keys = {}  # length -> (key, buffer), dist_sync only
+        self._unit = None
+
+    def compressed(self, threshold):
+        """Take note that the store quantises what is pushed to 0 and ±``threshold`` from now on.
+
+        Sums stay exact: what the other methods push is then 0 or ``threshold`` itself, so that
+        nothing is rounded and nothing is kept back for a later push.
+        """
+        self._unit = np.float32(threshold)
+        self._keys = {}  # a key keeps the message format of its first use
 
     def sum(self, values):
         """Add up a vector of numbers over all workers.
@@ -49,18 +61,14 @@ class Workers:
         either (``multi_precision_`` in kvstore_dist_server.h). So each number travels as four
         16-bit pieces, which float32 holds exactly, in a slot where all other workers add zero.
         """
-        values = np.asarray(values, np.float64)
-        slots = np.zeros((self.count, values.size * 4), np.float32)
-        slots[self.rank] = values.ravel().view(np.uint16)
-        pieces = self.sum_float32(slots.ravel()).reshape(slots.shape).astype(np.uint16)
-        return pieces.view(np.float64)
+        return self._gather(np.asarray(values, np.float64))
 
     def sum_float32(self, values):
         """Add up a float32 vector over all workers, in float32: less traffic than :meth:`sum`."""
         values = np.asarray(values, np.float32)
-        if self.count == 1:
-            return values
-        return self._sum_async(values) if self.is_async else self._sum_sync(values)
+        if self._unit is not None:
+            return self._gather(values).sum(axis=0)
+        return self._add_up(values)
 
     def barrier(self):
         """Wait until all workers have come here and what they pushed is on the servers."""
@@ -79,20 +87,53 @@ class Workers:
         Raises
         ------
         UsageError
-            On every worker, naming the first fact that differs, both values and both workers.
+            Naming the first fact that differs, its values and the workers that have them. Worker 0
+            raises at once; the others give it the time to end the job with this one message.
         """
+        # Workers that differ in their kind of store add up in different ways, or not at all: each
+        # pushes to keys of its own here, which every kind of server takes.
+        exchange = self._exchange if self._unit is None else self._gather
         text = json.dumps(facts, sort_keys=True).encode()
-        longest = int(self.gather([len(text)]).max())
-        rows = self.gather(np.frombuffer(text.ljust(longest), np.uint8))
+        longest = int(max(exchange(np.array([len(text)], np.float32)))[0])
+        rows = exchange(np.frombuffer(text.ljust(longest), np.uint8).astype(np.float32))
         everyone = [json.loads(bytes(row.astype(np.uint8))) for row in rows]
-        for rank, other in enumerate(everyone):
-            for name in everyone[0]:
-                ours, theirs = everyone[0][name], other.get(name)
-                if ours != theirs:
-                    raise UsageError(
-                        f"the workers differ in {name}: {ours} on worker 0, {theirs} on worker "
-                        f"{rank}; start all with the same program, options and data"
-                    )
+        for name in sorted(set().union(*everyone)):
+            holders = {}
+            for rank, other in enumerate(everyone):
+                holders.setdefault(other.get(name, "absent"), []).append(str(rank))
+            if len(holders) > 1:
+                found = ", ".join(f"{v} on worker {', '.join(r)}" for v, r in holders.items())
+                if self.rank:
+                    time.sleep(OTHERS_WAIT_S)
+                raise UsageError(
+                    f"the workers differ in {name}: {found}; start all with the same program, "
+                    "options and data"
+                )
+
+    def _gather(self, values):
+        """Give every worker the vectors of all, bit for bit."""
+        pieces = np.ascontiguousarray(values).ravel().view(np.uint16)
+        slots = np.zeros((self.count, pieces.size), np.uint16)
+        slots[self.rank] = pieces
+        return self._sum_pieces(slots).view(values.dtype)
+
+    def _sum_pieces(self, pieces):
+        """Add up 16-bit whole numbers; no sum may exceed 16 bits."""
+        if self._unit is None or self.count == 1:
+            return (
+                self._add_up(pieces.ravel().astype(np.float32))
+                .astype(np.uint16)
+                .reshape(pieces.shape)
+            )
+        bits = np.unpackbits(pieces.view(np.uint8).ravel(), bitorder="little")
+        counts = np.rint(self._add_up(bits * self._unit) / self._unit)
+        return (counts.reshape(pieces.shape + (16,)) @ 2 ** np.arange(16)).astype(np.uint16)
+
+    def _add_up(self, values):
+        """Add up float32 vectors by the way that the store has."""
+        if self.count == 1:
+            return values
+        return np.sum(self._exchange(values), axis=0) if self.is_async else self._sum_sync(values)
 
     def _sum_sync(self, values):
         """Push and pull one key; on dist_sync the server adds up what the workers push."""
@@ -106,15 +147,17 @@ class Workers:
         self._store.pull(key, out=buffer)
         return buffer.asnumpy()  # waits: a second push before it would count as another worker's
 
-    def _sum_async(self, values):
-        """Push to a fresh key of its own: a first push is stored as it is, no optimizer acts."""
+    def _exchange(self, values):
+        """Push to a fresh key of one's own, which a server stores as it is; pull those of all."""
+        if self.count == 1:
+            return [values]
         first = self._take_keys(self.count)
         self._store.push(first + self.rank, mx.nd.array(values))
         self.barrier()
         rows = [mx.nd.zeros(len(values)) for _ in range(self.count)]
         for rank, row in enumerate(rows):
             self._store.pull(first + rank, out=row)
-        return np.sum([row.asnumpy() for row in rows], axis=0)
+        return [row.asnumpy() for row in rows]
 
     def _take_keys(self, number):
         first = self._next_key

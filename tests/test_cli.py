@@ -37,6 +37,9 @@ WRONG = {
     "--lr -1": "'-1' is not a number above 0",
     "--dtype float16": "--dtype float16 needs a GPU",
     "--lr-schedule step": "needs --lr-step-epochs",
+    "--gc-type 2bit": "--gc-type 2bit needs --kv-store dist_sync, not device",
+    "--gc-type 1bit": "invalid choice: '1bit'",
+    "--lr-scale staleness": "--lr-scale staleness needs --kv-store dist_async",
     "--num-epoch": "expected one argument",
     "--num-ep 3": "unknown argument '--num-ep'",
 }

@@ -40,6 +40,6 @@ def test_every_schedule_warms_up_in_a_straight_line(kind):
     assert got == pytest.approx([0.2, 0.4, 0.6])
 
 
-def test_scaling_with_workers():
-    got = [scaled_learning_rate(0.1, how, 4) for how in ("none", "sqrt", "linear")]
-    assert got == pytest.approx([0.1, 0.2, 0.4])
+def test_scaling_with_the_batch_of_an_update():
+    got = [scaled_learning_rate(0.1, how, 1024) for how in ("none", "sqrt", "linear", "staleness")]
+    assert got == pytest.approx([0.1, 0.2, 0.4, 0.1])

@@ -1,4 +1,4 @@
-"""Two or more workers sum, gather, agree and average over a store; argv: kvstore type."""
+"""Workers sum, gather, average and agree over a store, then under compression; argv: its type."""
 
 import sys
 
@@ -6,6 +6,8 @@ import mxnet_setup  # noqa: F401  first
 
 import mxnet as mx
 import numpy as np
+import workers as workers_module
+from compression import compression_params
 from failure import UsageError, run
 from mxnet.gluon import nn
 from workers import Workers, average_statistics
@@ -14,34 +16,67 @@ from workers import Workers, average_statistics
 def main():
     store = mx.kv.create(sys.argv[1])
     workers = Workers(store)
+    talk(workers)
+    if not workers.is_async:
+        params = compression_params("2bit", 0.5, 300)  # no power of two
+        store.set_gradient_compression(params)
+        workers.barrier()  # the servers know
+        workers.compressed(params["threshold"])
+        talk(workers)
+    workers.barrier()
+    print("talk done")
+
+
+def talk(workers):
+    sums(workers)
+    gather(workers)
+    average(workers)
+    agree(workers)
+
+
+def sums(workers):
     rank, count = workers.rank, workers.count
     for number in range(5):  # the same key again and again: a sum must never mix two rounds
         got = workers.sum([rank + number, 2**40 + 1, 0.1])
-        wanted = [sum(range(count)) + count * number, count * (2**40 + 1), 0.1 * count]
-        np.testing.assert_allclose(got, wanted, rtol=1e-15)  # float32 would differ at 1e-8
-    rows = workers.gather([rank, 10 * rank])
-    assert rows.tolist() == [[r, 10.0 * r] for r in range(count)]
+        wanted = [sum(range(count)) + count * number, count * (2**40 + 1), sum([0.1] * count)]
+        assert got.tolist() == wanted  # float32 would differ at 1e-8
+        flags = workers.sum_float32([rank == number, 1])
+        assert flags.tolist() == [number < count, count]
 
+
+def gather(workers):
+    """Any bits come through; 20,000 numbers in bits are cut over all servers."""
+    special = [np.nan, np.inf, -np.inf, -0.0, 5e-324, 2.0**53 + 1, np.pi]
+    for size in (0, 20_000):
+        rows = [np.random.RandomState(r).randn(size) for r in range(workers.count)]
+        rows = [np.append(row, special) for row in rows]
+        got = workers.gather(rows[workers.rank])
+        assert got.dtype == np.float64 and got.tobytes() == np.array(rows).tobytes()
+
+
+def average(workers):
+    rank, count = workers.rank, workers.count
     devices = [mx.cpu(i) for i in range(rank + 1)]  # not the same number on every worker
     net = nn.BatchNorm(in_channels=3)
     net.initialize(ctx=devices)
     for i, device in enumerate(devices):
         net.running_mean.data(device)[:] = 10 * rank + i
     average_statistics(net, workers)
-    values = [10 * r + i for r in range(count) for i in range(r + 1)]
+    mean = np.mean([10 * r + i for r in range(count) for i in range(r + 1)], dtype=np.float32)
     for device in devices:
-        np.testing.assert_allclose(
-            net.running_mean.data(device).asnumpy(), np.mean(values), rtol=1e-6
-        )
+        assert (net.running_mean.data(device).asnumpy() == mean).all()
 
+
+def agree(workers):
     workers.agree({"data": "the same", "--lr": "0.1"})
+    workers_module.OTHERS_WAIT_S = 0
     try:
-        workers.agree({"data": "the same", "--lr": "0.1" if rank == 0 else "0.2"})
+        workers.agree({"data": "the same", "--lr": "0.2" if workers.rank == 1 else "0.1"})
     except UsageError as error:
-        assert "--lr: 0.1 on worker 0, 0.2 on worker 1" in str(error), error
+        others = ", ".join(str(r) for r in range(workers.count) if r != 1)
+        wanted = f"the workers differ in --lr: 0.1 on worker {others}, 0.2 on worker 1; start all"
+        assert str(error).startswith(wanted), error
         print("agreement refused")
-    workers.barrier()
-    print("talk done")
 
 
 run(main, "talk.py")

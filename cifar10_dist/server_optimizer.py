@@ -1,0 +1,36 @@
+"""The optimizer that travels to the servers of ``dist_async``.
+
+They find it while they import mxnet, where they stay: so it needs a file that imports no more of
+MXNet than there is by then.
+"""
+
+from mxnet.optimizer import Optimizer
+
+COUNTER_KEY = 99_999  # above the keys of any Trainer, below those of workers.py
+
+
+class CountingOptimizer(Optimizer):
+    """An optimizer for the servers, which also adds up what is pushed to ``COUNTER_KEY``.
+
+    Parameters
+    ----------
+    inner : mxnet.optimizer.Optimizer
+        What moves the weights.
+    """
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def create_state_multi_precision(self, index, weight):
+        """Create what the inner optimizer remembers of a weight."""
+        if index == COUNTER_KEY:
+            return None
+        return self.inner.create_state_multi_precision(index, weight)
+
+    def update_multi_precision(self, index, weight, grad, state):
+        """Let the inner optimizer move a weight; count."""
+        if index == COUNTER_KEY:
+            weight += grad
+        else:
+            self.inner.update_multi_precision(index, weight, grad, state)

@@ -1,0 +1,23 @@
+"""Which program, and which libraries, a worker runs."""
+
+import hashlib
+from pathlib import Path
+
+import gluoncv
+import mxnet as mx
+
+
+def versions():
+    """Return the versions that must be the same for all workers, by name.
+
+    The program's is a SHA-1 over the names and the contents of its Python files, so that a host
+    with an older copy of any of them is found out.
+    """
+    return {"program": _hash_program(), "MXNet": mx.__version__, "GluonCV": gluoncv.__version__}
+
+
+def _hash_program():
+    digest = hashlib.sha1()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]

@@ -1,0 +1,88 @@
+"""Tell the learning rates that act, from what they do to a weight.
+
+The network is one weight, its loss the negative of it: every update adds the learning rate. Argv:
+the kvstore and the file for the movements, JSON, a list for each of ``SETTINGS``.
+"""
+
+import json
+import sys
+
+import mxnet_setup  # noqa: F401  first
+
+import mxnet as mx
+from failure import run
+from loader import Batch
+from mxnet.gluon import HybridBlock
+from options import parse_args
+from shifted import Shifted
+from training import train_batch
+from workers import Workers
+
+import cifar10_dist
+
+STEPS, EPOCHS = 3, 4
+SETTINGS = (
+    "--lr-scale none",
+    "--lr-scale none --lr-schedule step --lr-step-epochs 1,3 --lr-factor 0.5",
+    "--lr-scale none --lr-schedule cosine",
+    "--lr-scale none --lr-schedule onecycle --warmup-epochs 1",
+    "--lr-scale none --warmup-epochs 2",
+    "--lr-scale linear",
+    "--lr-scale sqrt",
+    "--lr 0.5",
+)
+COMMON = "--optimizer sgd --mom 0 --lr 0.5 --batch-size 64 --num-epochs 4"
+
+
+class OneWeight(HybridBlock):
+    """Gives its weight for every image."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = self.params.get("w", shape=(1,), init="zeros")
+
+    def hybrid_forward(self, F, x, w):
+        return F.broadcast_add(0 * x, w)
+
+
+def negative(output, label):
+    return -output
+
+
+def movements(args, store, workers, num_devices):
+    """Train for all epochs; return by how much each update moved the weight."""
+    ctx = [mx.cpu(i) for i in range(num_devices)]
+    net = OneWeight()
+    net.initialize(ctx=ctx)
+    trainer, schedule = cifar10_dist.create_trainer(args, net, ctx, store, workers, STEPS)
+    batch = Batch(mx.nd.zeros((4, 1)), mx.nd.zeros(4), 4 * workers.count)
+    places, updates = [0.0], STEPS * EPOCHS * (workers.count if workers.is_async else 1)
+    for update in range(1, updates + 1):
+        turn = not workers.is_async or update % workers.count == workers.rank
+        if schedule:
+            trainer.set_learning_rate(schedule(update))
+        if turn:
+            train_batch(batch, net, negative, trainer, ctx, workers.is_async)
+        place = net.w.data(ctx[-1]).asscalar() if turn else 0.0
+        if workers.is_async:  # one after the other, so that each sees its own update alone
+            place = workers.sum([place])[0]
+        places.append(float(place))
+    return [after - before for before, after in zip(places, places[1:])]
+
+
+def main(kind=None, target=None, num_devices=1):
+    """Write the movements for every setting."""
+    store = mx.kv.create(kind)
+    workers = Workers(store)
+    found = []
+    for number, setting in enumerate(SETTINGS):
+        args = parse_args([*COMMON.split(), "--kv-store", kind, *setting.split()])
+        found.append(movements(args, Shifted(store, number), workers, num_devices))
+    if workers.rank == 0:
+        with open(target, "w") as file:
+            json.dump(found, file)
+    workers.barrier()
+
+
+if __name__ == "__main__":
+    run(lambda: main(sys.argv[1], sys.argv[2]), "effective_rate.py")
