@@ -62,6 +62,29 @@ class Workers:
             return values
         return self._sum_async(values) if self.is_async else self._sum_sync(values)
 
+    def hand_out(self, content):
+        """Give every worker the bytes of worker 0; what the others pass is not looked at.
+
+        They travel as a key's first value, which the servers neither add up nor quantise.
+        """
+        if self.count == 1:
+            return content
+        size = self._first_value(np.array([len(content or b"")], np.int64).view(np.float32))
+        size = int(size.view(np.int64)[0])
+        padded = np.zeros(-(-size // 4) * 4, np.uint8)
+        if self.rank == 0:
+            padded[:size] = np.frombuffer(content, np.uint8)
+        if not size:
+            return b""
+        return self._first_value(padded.view(np.float32)).tobytes()[:size]
+
+    def gather_texts(self, text):
+        """Give every worker the texts of all, in the order of the ranks."""
+        content = text.encode()
+        longest = int(self.gather([len(content)]).max())
+        rows = self.gather(np.frombuffer(content.ljust(longest), np.uint8))
+        return [bytes(row.astype(np.uint8)).decode().rstrip(" ") for row in rows]
+
     def barrier(self):
         """Wait until all workers have come here and what they pushed is on the servers."""
         mx.nd.waitall()
@@ -81,10 +104,7 @@ class Workers:
         UsageError
             On every worker, naming the first fact that differs, both values and both workers.
         """
-        text = json.dumps(facts, sort_keys=True).encode()
-        longest = int(self.gather([len(text)]).max())
-        rows = self.gather(np.frombuffer(text.ljust(longest), np.uint8))
-        everyone = [json.loads(bytes(row.astype(np.uint8))) for row in rows]
+        everyone = list(map(json.loads, self.gather_texts(json.dumps(facts, sort_keys=True))))
         for rank, other in enumerate(everyone):
             for name in everyone[0]:
                 ours, theirs = everyone[0][name], other.get(name)
@@ -115,6 +135,17 @@ class Workers:
         for rank, row in enumerate(rows):
             self._store.pull(first + rank, out=row)
         return np.sum([row.asnumpy() for row in rows], axis=0)
+
+    def private_key(self):
+        """Return the store, None without other workers, and a key that nothing else uses."""
+        return (self._store if self.count > 1 else None), self._take_keys(1)
+
+    def _first_value(self, values):
+        """Return worker 0's float32 vector, bit for bit."""
+        key, buffer = self._take_keys(1), mx.nd.array(values, dtype="float32")
+        self._store.init(key, buffer)  # worker 0's counts; the others wait for it
+        self._store.pull(key, out=buffer)
+        return buffer.asnumpy()
 
     def _take_keys(self, number):
         first = self._next_key
