@@ -18,9 +18,9 @@ import os
 
 import mxnet_setup  # noqa: F401  first: MXNet reads these settings when it is imported
 
-import checkpoint
 import mxnet as mx
 from asynchronous import AsyncTrainer, allow_for_staleness
+from checkpoint import check_prefix
 from compression import CompressingTrainer, check_compression, compression_params
 from data import ImageSource
 from failure import UsageError, run
@@ -29,8 +29,12 @@ from mxnet.contrib import amp
 from network import create_network
 from options import parse_args
 from progress import Progress, measure_reading, profiled
+from resume import find_start
 from sampler import split_range
-from schedule import create_schedule, scaled_learning_rate
+from saving import Saver
+from schedule import ResumedScheduler, create_schedule, scaled_learning_rate
+from seeding import Seeds, draws_numbers
+from stopping import Stopper
 from training import CrossEntropy, evaluate, pull_weights, train_epoch
 from versions import versions
 from workers import Workers
@@ -39,11 +43,12 @@ from workers import Workers
 def main(argv=None):
     """Train as the command line says; return the exit status."""
     args = parse_args(argv)
+    stopper = Stopper(is_active=bool(args.model_prefix))
     ctx = choose_devices(args)
     check_optimizer(args.optimizer)
     check_compression(args)
-    if args.model_prefix:
-        checkpoint.check_prefix(args.model_prefix)
+    if args.model_prefix and os.environ.get("LAUNCH_WORKER_ID", "0") == "0":
+        check_prefix(args.model_prefix)  # only worker 0 writes
     # The weights come from a seed, or a file of rank 0's; create_trainer hands rank 0's to all.
     mx.random.seed(args.seed)
     if args.dtype != "float32":
@@ -61,11 +66,18 @@ def main(argv=None):
     if args.test_io:
         return measure_reading(train_loader, args, workers)
 
-    if args.load_epoch is not None and workers.rank == 0:
-        checkpoint.load(net, args.model_prefix, args.load_epoch, ctx)
-    mx.random.seed(args.seed * 1009 + workers.rank)  # dropout differs between workers
+    # Checkpoints are worker 0's: it reads them and hands what they hold to the others.
+    facts = describe_training(args, source, workers, train_loader)
+    restarted = int(os.environ.get("LAUNCH_ATTEMPT") or 1) > 1
+    start = find_start(args, facts, net, ctx, workers, restarted)
+    if start.is_end(args.num_epochs, args.target_accuracy):
+        print(f"Epoch {start.epoch - 1}: nothing is left to train", flush=True)
+        workers.barrier()
+        return 0
     loss = CrossEntropy(args.label_smoothing)
-    trainer, schedule = create_trainer(args, net, ctx, store, workers, len(train_loader))
+    trainer, schedule = create_trainer(args, net, ctx, store, workers, len(train_loader), start)
+    start.restore(net, trainer, workers)
+    saver = Saver(args, start, facts, net, trainer, workers, stopper)
 
     progress = Progress(workers.rank, len(train_loader), args.disp_batches, args.log_dir)
     if workers.rank == 0:
@@ -77,26 +89,29 @@ def main(argv=None):
         )
         for line in explain(args, trainer, workers):
             progress.say(line)
-    first_epoch = args.load_epoch or 0
-    for epoch in range(first_epoch, args.num_epochs):
+    seeds = Seeds(args.seed, workers.rank) if draws_numbers(net, args.optimizer) else None
+    for epoch in range(start.epoch, args.num_epochs):
         progress.epoch_started(epoch)
-        with profiled(args.profile if epoch == first_epoch else None, workers.rank):
-            train_epoch(epoch, train_loader, net, loss, trainer, ctx, progress, schedule)
+        with profiled(args.profile if epoch == start.epoch else None, workers.rank):
+            begin = start.step if epoch == start.epoch else 0
+            course = (train_loader, net, loss, trainer, ctx, progress, schedule)
+            steps = train_epoch(epoch, *course, begin, seeds, stopper)
         if workers.is_async:
             pull_weights(net, trainer, workers)
+        if saver.stopped_within(epoch, steps):
+            break
         result = evaluate(test_loader, net, ctx, workers, args.top_k)
         late = trainer.measure_staleness(workers) if workers.is_async else {}
         progress.epoch_done(epoch, result, trainer.learning_rate, late)
-        finished = epoch + 1
-        if args.model_prefix and workers.rank == 0 and finished % args.save_period == 0:
-            checkpoint.save(net, args.model_prefix, finished)
+        is_last = epoch + 1 == args.num_epochs
         # All workers have the same accuracy, so all stop here or none does.
         if args.target_accuracy and result["accuracy"] >= args.target_accuracy:
             progress.say(f"Epoch {epoch}: reached --target-accuracy {args.target_accuracy:g}")
+            is_last = True
+        if saver.epoch_done(epoch + 1, is_last, accuracy=result["accuracy"]):
             break
     progress.close()
-    workers.barrier()  # nobody leaves while others still need the servers
-    return 0
+    return saver.finish()  # nobody leaves while others still need the servers
 
 
 def choose_devices(args):
@@ -146,8 +161,10 @@ def check_optimizer(name):
 def describe(args):
     """Return the options and versions that must be the same for all workers."""
     own = {"gpus", "cpus", "data_dir", "data_train", "data_val", "model_prefix", "log_dir"}
-    own |= {"disp_batches", "profile"}
+    own |= {"disp_batches", "profile", "keep", "resume"}
     facts = {f"--{k.replace('_', '-')}": str(v) for k, v in vars(args).items() if k not in own}
+    facts["--resume"] = args.resume if args.resume in ("auto", "none") else "of a path"
+    facts["--model-prefix"] = "given" if args.model_prefix else "not given"
     return dict(facts, **versions())
 
 
@@ -168,7 +185,21 @@ def explain(args, trainer, workers):
         )
 
 
-def create_trainer(args, net, ctx, store, workers, steps_per_epoch):
+def describe_training(args, source, workers, train_loader):
+    """Return what a checkpoint says of the training that it is of."""
+    return {
+        "job": os.environ.get("LAUNCH_JOB", ""),
+        "options": describe(args),
+        "data": source.fingerprint,
+        "seed": args.seed,
+        "num_workers": workers.count,
+        "global_batch_size": train_loader.global_batch_size,
+        "steps_per_epoch": len(train_loader),
+        "is_async": workers.is_async,
+    }
+
+
+def create_trainer(args, net, ctx, store, workers, steps_per_epoch, start=None):
     """Create the Trainer and the learning-rate schedule.
 
     The workers update their own copies from gradients that the servers have added up: learning
@@ -204,6 +235,9 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch):
         options["momentum"] = momentum
     params = net.collect_params()
     if workers.is_async:
+        if start:
+            done = (start.epoch * steps_per_epoch + start.step) * workers.count
+            schedule = ResumedScheduler(schedule, done)
         trainer = AsyncTrainer(params, kind(lr_scheduler=schedule, **options), store)
         schedule = None
     elif args.gc_type:

@@ -4,6 +4,8 @@ import os
 import sys
 import traceback
 
+STOPPED = 75  # exit status: stopped on request, all is saved, start me again
+
 
 class UsageError(Exception):
     """Something that the user can mend; the message says what, where and what to do."""

@@ -25,7 +25,13 @@ Train a network on CIFAR-10, on one device, several devices, or several workers.
                                                            two workers, two servers
 """
 ENDING = """\
-Exit status: 0 done, 2 the command line or its files are wrong, other: failed.
+A checkpoint is PATH-000N.params, .state and .json, with PATH-symbol.json; the first and the last
+are MXNet's own. SIGTERM or SIGUSR1 to any worker: with --model-prefix, all stop after the same
+step, save PATH-000N-STEP, and end with 75. Started again by the launcher (--max-restarts), a job
+goes on from the newest checkpoint that it has saved itself.
+
+Exit status: 0 done, 2 the command line or its files are wrong, 75 stopped on request and saved
+(start me again), other: failed.
 """
 DATA_SOURCES = ("auto", "cifar10", "synthetic")
 KV_STORES = ("local", "device", "dist", "dist_sync", "dist_device_sync", "dist_async")
@@ -258,13 +264,20 @@ def create_parser():
     add(
         "--top-k", type=count, default=0, metavar="K", help="report top-K accuracy too; default: no"
     )
-    add("--model-prefix", metavar="PATH", help="save PATH-symbol.json and PATH-0001.params, …")
+    add("--model-prefix", metavar="PATH", help="save checkpoints: PATH-0001.params, …")
     add(
         "--save-period",
         type=positive,
         default=1,
         metavar="N",
-        help="epochs between saves; default %(default)s",
+        help="epochs between saves; the last one is always saved; default %(default)s",
+    )
+    add("--keep", type=positive, metavar="N", help="keep N checkpoints of this run; default all")
+    add(
+        "--resume",
+        metavar="WHAT",
+        help="auto: go on from the newest checkpoint of --model-prefix if there is one; none; a "
+        "checkpoint: PATH-0003; default auto under the launcher's --max-restarts, else none",
     )
     add(
         "--load-epoch",

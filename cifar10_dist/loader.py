@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 
 import mxnet as mx
 import numpy as np
@@ -101,13 +102,14 @@ class TrainLoader:
         """Return the number of steps of an epoch, the same for every worker."""
         return -(-len(self.labels) // self.global_batch_size)
 
-    def epoch(self, epoch):
-        """Yield the :class:`Batch` of every step of an epoch."""
+    def epoch(self, epoch, first_step=0):
+        """Yield the :class:`Batch` of every step of an epoch from ``first_step`` on."""
         length = len(self.labels)
         order = epoch_permutation(length, self.seed, epoch)
         sampler = SplitSampler(length, self.num_workers, self.rank, order, self.global_batch_size)
         draws = self.augmentation.draw(length, self.seed, epoch)
-        return _one_ahead(self._batch(*step, draws) for step in sampler.batches())
+        steps = islice(sampler.batches(), first_step, None)
+        return _one_ahead(self._batch(*step, draws) for step in steps)
 
     def _batch(self, indices, global_size, draws):
         if not len(indices):
@@ -145,9 +147,9 @@ class RepeatedBatch:
     def __len__(self):
         return len(self._loader)
 
-    def epoch(self, epoch):
+    def epoch(self, epoch, first_step=0):
         """Yield as many batches as the loader would."""
-        return (self._batch for _ in range(len(self)))
+        return (self._batch for _ in range(first_step, len(self)))
 
 
 def _one_ahead(batches):

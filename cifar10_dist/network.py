@@ -1,6 +1,9 @@
 """Networks by name, ready to train."""
 
 import contextlib
+import json
+import os
+import tempfile
 
 import mxnet as mx
 from failure import UsageError
@@ -49,6 +52,22 @@ def create_network(name, num_classes, image_shape, ctx, num_layers=None):
     net.initialize(mx.init.Xavier(), ctx=ctx)
     net.hybridize(static_alloc=True, static_shape=True)
     return net
+
+
+def network_json(net):
+    """Describe the network as MXNet's ``-symbol.json`` does, the same at any time of a training.
+
+    MXNet counts in the file how often the network was put together; those counts mean nothing to
+    whoever reads it, and are set to zero.
+    """
+    with mx.name.NameManager(), tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "symbol.json")
+        net(mx.sym.var("data")).save(path)  # without the casts of --dtype
+        with open(path, encoding="utf-8") as file:
+            graph = json.load(file)
+    for node in graph["nodes"]:
+        node["inputs"] = [[source, output, 0] for source, output, _ in node["inputs"]]
+    return json.dumps(graph, indent=1)
 
 
 def starts_with_batchnorm(net):

@@ -36,8 +36,11 @@ def _check(args):
         raise UsageError(f"--data {args.data} and --data-train exclude each other")
     if args.label_smoothing >= 1:
         raise UsageError(f"--label-smoothing {args.label_smoothing}: must be below 1")
-    if args.load_epoch is not None and not args.model_prefix:
-        raise UsageError("--load-epoch needs --model-prefix, the start of the file names")
+    for name in ("load_epoch", "keep"):
+        if getattr(args, name) is not None and not args.model_prefix:
+            flag = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{flag} needs --model-prefix, the start of the file names")
+    _check_resume(args)
     if args.load_epoch is not None and args.load_epoch >= args.num_epochs:
         raise UsageError(
             f"--load-epoch {args.load_epoch}: nothing is left of --num-epochs {args.num_epochs}"
@@ -65,6 +68,20 @@ def _check(args):
             f"--kv-store {args.kv_store} under a launcher would train every worker alone: "
             "use dist_sync, or start one process without the launcher"
         )
+
+
+def _check_resume(args):
+    """Fill in what to go on from where the command line does not say."""
+    if args.resume is None:
+        restarts = int(os.environ.get("LAUNCH_MAX_RESTARTS") or 0)
+        is_auto = restarts and args.model_prefix and args.load_epoch is None
+        args.resume = "auto" if is_auto else "none"
+    elif args.load_epoch is not None:
+        raise UsageError("--load-epoch and --resume exclude each other")
+    elif args.resume == "auto" and not args.model_prefix:
+        raise UsageError("--resume auto needs --model-prefix, the start of the file names")
+    elif not args.resume:
+        raise UsageError("--resume '': not auto, none or the path of a checkpoint")
 
 
 def _warn_of_flags_without_effect(args):

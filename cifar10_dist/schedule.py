@@ -23,6 +23,18 @@ class ConstantScheduler(LRScheduler):
         return self.base_lr
 
 
+class ResumedScheduler(LRScheduler):
+    """A schedule whose first updates are done, for servers that count from 1 again."""
+
+    def __init__(self, schedule, updates_done):
+        super().__init__(schedule.base_lr)
+        self._schedule, self._updates_done = schedule, updates_done
+
+    def __call__(self, num_update):
+        """Return the rate of update ``num_update`` of this run, counted from 1."""
+        return self._schedule(self._updates_done + num_update)
+
+
 def scaled_learning_rate(lr, scale, update_size):
     """Adapt a rate to the batch it is used with.
 

@@ -90,10 +90,9 @@ def train_batch(batch, net, loss, trainer, ctx, is_async=False):
     """
     num_examples = 0 if batch.data is None else len(batch.data)
     busy = ctx[:num_examples]
-    outputs, labels = [], []
+    data, labels = _split(batch, ctx)
+    outputs = []
     if busy:
-        data = split_and_load(batch.data, busy, even_split=False)
-        labels = split_and_load(batch.label, busy, even_split=False)
         size = num_examples if is_async else batch.global_size
         outputs = forward_backward(net, loss, data, labels, size, trainer)
     for device in ctx[num_examples:]:
@@ -103,17 +102,54 @@ def train_batch(batch, net, loss, trainer, ctx, is_async=False):
     return outputs, labels
 
 
-def train_epoch(epoch, loader, net, loss, trainer, ctx, progress, schedule=None):
+def train_epoch(
+    epoch,
+    loader,
+    net,
+    loss,
+    trainer,
+    ctx,
+    progress,
+    schedule=None,
+    first_step=0,
+    seeds=None,
+    stopper=None,
+):
     """Train on every batch of an epoch, and report to ``progress``.
 
     Without ``schedule`` the training is asynchronous and the servers keep the learning rate.
+
+    Parameters
+    ----------
+    first_step : int
+        Steps that are done already, in a resumed training.
+    seeds : seeding.Seeds, optional
+        For a network that draws random numbers while it trains.
+    stopper : stopping.Stopper, optional
+        Asked after every step.
+
+    Returns
+    -------
+    int
+        Finished steps of the epoch: all, unless ``stopper`` said to stop.
     """
     is_async = schedule is None
-    for step, batch in enumerate(loader.epoch(epoch)):
+    begin = seeds.begin(first_step) if seeds else first_step
+    for step, batch in enumerate(loader.epoch(epoch, begin), begin):
+        if seeds:
+            seeds.step(epoch, step)
+        if step < first_step:  # only draw the numbers that the stopped training drew
+            with autograd.record():
+                for part in _split(batch, ctx)[0]:
+                    net(part)
+            continue
         if not is_async:
             trainer.set_learning_rate(schedule(epoch * len(loader) + step + 1))
         outputs, labels = train_batch(batch, net, loss, trainer, ctx, is_async)
         progress.batch_done(epoch, step, batch, outputs, labels)
+        if stopper and stopper.should_stop():
+            return step + 1
+    return len(loader)
 
 
 def evaluate(loader, net, ctx, workers, top_k=0):
@@ -136,9 +172,7 @@ def evaluate(loader, net, ctx, workers, top_k=0):
     average_statistics(net, workers)
     counts = np.zeros(4)  # right, right among the first k, loss, examples
     for batch in loader:
-        busy = ctx[: len(batch.data)]
-        data = split_and_load(batch.data, busy, even_split=False)
-        labels = split_and_load(batch.label, busy, even_split=False)
+        data, labels = _split(batch, ctx)
         for output, label in zip([net(x) for x in data], labels):
             counts += _count(output.astype("float32"), label, top_k)
     right, right_top_k, loss, num_examples = workers.sum(counts)
@@ -156,6 +190,14 @@ def pull_weights(net, trainer, workers):
             trainer._kvstore.pull(key, param.list_data())
     trainer.weights_pulled()
     workers.barrier()
+
+
+def _split(batch, ctx):
+    """Split a batch over the devices, of which a short one leaves some out."""
+    busy = ctx[: 0 if batch.data is None else len(batch.data)]
+    if not busy:
+        return [], []
+    return tuple(split_and_load(x, busy, even_split=False) for x in (batch.data, batch.label))
 
 
 def _count(output, label, top_k):

@@ -70,6 +70,29 @@ class Workers:
             return self._gather(values).sum(axis=0)
         return self._add_up(values)
 
+    def hand_out(self, content):
+        """Give every worker the bytes of worker 0; what the others pass is not looked at.
+
+        They travel as a key's first value, which the servers neither add up nor quantise.
+        """
+        if self.count == 1:
+            return content
+        size = self._first_value(np.array([len(content or b"")], np.int64).view(np.float32))
+        size = int(size.view(np.int64)[0])
+        padded = np.zeros(-(-size // 4) * 4, np.uint8)
+        if self.rank == 0:
+            padded[:size] = np.frombuffer(content, np.uint8)
+        if not size:
+            return b""
+        return self._first_value(padded.view(np.float32)).tobytes()[:size]
+
+    def gather_texts(self, text):
+        """Give every worker the texts of all, in the order of the ranks."""
+        content = text.encode()
+        longest = int(self.gather([len(content)]).max())
+        rows = self.gather(np.frombuffer(content.ljust(longest), np.uint8))
+        return [bytes(row.astype(np.uint8)).decode().rstrip(" ") for row in rows]
+
     def barrier(self):
         """Wait until all workers have come here and what they pushed is on the servers."""
         mx.nd.waitall()
@@ -158,6 +181,17 @@ class Workers:
         for rank, row in enumerate(rows):
             self._store.pull(first + rank, out=row)
         return [row.asnumpy() for row in rows]
+
+    def private_key(self):
+        """Return the store, None without other workers, and a key that nothing else uses."""
+        return (self._store if self.count > 1 else None), self._take_keys(1)
+
+    def _first_value(self, values):
+        """Return worker 0's float32 vector, bit for bit."""
+        key, buffer = self._take_keys(1), mx.nd.array(values, dtype="float32")
+        self._store.init(key, buffer)  # worker 0's counts; the others wait for it
+        self._store.pull(key, out=buffer)
+        return buffer.asnumpy()
 
     def _take_keys(self, number):
         first = self._next_key

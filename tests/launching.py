@@ -16,13 +16,16 @@ CLUSTER = ROOT / ".cluster" / "test"
 
 
 class Job:
-    """A launcher at work, its output in files, its processes marked by a variable."""
+    """A launcher at work, its output in files, its processes marked by a variable.
 
-    def __init__(self, folder, *arguments, env=None, cwd=None):
+    `program` is what runs in place of the launcher.
+    """
+
+    def __init__(self, folder, *arguments, env=None, cwd=None, program=ROOT / "tools/launch.py"):
         self.mark = f"TEST_MARK={uuid.uuid4()}"
         name, value = self.mark.split("=")
         self.out, self.err = folder / f"{value}.out", folder / f"{value}.err"
-        command = [sys.executable, str(ROOT / "tools" / "launch.py"), *map(str, arguments)]
+        command = [sys.executable, str(program), *map(str, arguments)]
         if "ssh" in arguments or "-H" in arguments:
             command[2:2] = ["--env", name]
         with open(self.out, "wb") as out, open(self.err, "wb") as err:

@@ -61,7 +61,9 @@ def test_an_old_command_line_trains_and_saves_files_that_plain_mxnet_loads(tmp_p
     (accuracy,) = assert_agree(job, 2, 1)
     assert "warning: no effect here: --monitor" in job.stderr
     names = sorted(p.name for p in (tmp_path / "out").iterdir())
-    assert names == ["model-0001.params", "model-symbol.json"]
+    assert names == [
+        f"model-{end}" for end in ("0001.json", "0001.params", "0001.state", "symbol.json")
+    ]
 
     net = mx.gluon.SymbolBlock.imports(f"{prefix}-symbol.json", ["data"], f"{prefix}-0001.params")
     images, labels = synthetic.make_images(synthetic.NUM_TEST, seed=1)

@@ -153,7 +153,10 @@ def environment(job, process, root, port, address, processors, attempt):
         DMLC_NUM_SERVER=str(job.count("server")),
         DMLC_NODE_HOST=address,
         DMLC_JOB_CLUSTER=job.options.launcher,
+        LAUNCH_JOB=job.mark.rpartition("_")[2],
         LAUNCH_ATTEMPT=str(attempt),
+        LAUNCH_MAX_RESTARTS=str(job.options.max_restarts),
+        LAUNCH_GRACE=f"{job.options.grace:g}",
         LAUNCH_LOCAL_WORKERS=str(here),
     )
     if process.role == "scheduler":

@@ -24,8 +24,9 @@ hosts
 
 environment variables
   set for every process: DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT, DMLC_NUM_WORKER,
-    DMLC_NUM_SERVER, DMLC_NODE_HOST (in octal, which makes the rank), DMLC_TASK_ID, LAUNCH_ATTEMPT
-    (which try this is, from 1), LAUNCH_LOCAL_WORKERS (workers on this host); for workers
+    DMLC_NUM_SERVER, DMLC_NODE_HOST (in octal, which makes the rank), DMLC_TASK_ID, LAUNCH_JOB (the
+    same in all tries), LAUNCH_ATTEMPT (which try this is, from 1), LAUNCH_MAX_RESTARTS and
+    LAUNCH_GRACE (as given), LAUNCH_LOCAL_WORKERS (workers on this host); for workers
     also LAUNCH_WORKER_ID (its rank) and LAUNCH_LOCAL_RANK (its place among those of its host)
   set unless you do: OMP_NUM_THREADS (processors of the host / workers on it), PYTHONUNBUFFERED,
     PYTHONFAULTHANDLER
@@ -45,12 +46,14 @@ what happens on failure
     just so, and cannot be told from one at work: --stall-timeout catches it.
   --start-timeout, --timeout, --stall-timeout: every Python process prints its stacks, then all are
     stopped. Nodes count as started when all have registered with the scheduler.
-  TERM, INT (Ctrl-C), HUP: the workers get TERM and --grace seconds to save. A second INT stops at
-    once. USR1 is passed on to the workers.
+  TERM, INT (Ctrl-C), HUP to the launcher: the workers get TERM and --grace seconds to save. The job
+    ends then, with 75 if all have saved, also under --max-restarts. A second INT stops at once.
+  USR1 is passed on to the workers. TERM or USR1 to a worker, by whoever needs its host: with
+    --model-prefix all workers of cifar10_dist.py save after the same step and end with 75.
   --max-restarts N: after a failure the whole job starts again, up to N times, if it ran longer
     than --min-uptime. A worker that ends with 75 (saved, start me again) is not counted, but if
     that happens twice in a row within --min-uptime the job ends. If a host is away, the restart
-    waits for it, up to --start-timeout.
+    waits for it, up to --start-timeout. Without --max-restarts 75 ends the job, with 75.
 
 exit status
   0 all workers ended with 0      75  stopped on request, and all workers have saved

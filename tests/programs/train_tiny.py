@@ -1,0 +1,42 @@
+"""Train as the program does, but a network so small that the images hardly cost anything.
+
+It has what makes a training hard to repeat, BatchNorm and dropout; TINY=plain is without them.
+TINY_PAUSE is the time in seconds to wait after each step, for tests that want to hit one.
+"""
+
+import os
+import time
+
+import mxnet_setup  # noqa: F401
+
+import mxnet as mx
+import synthetic
+from failure import run
+from mxnet.gluon import nn
+
+import cifar10_dist
+
+
+def create_network(name, num_classes, image_shape, ctx, num_layers):
+    with mx.name.NameManager():
+        net = nn.HybridSequential()
+        net.add(nn.Conv2D(8, 3, strides=4))
+        if os.environ.get("TINY") != "plain":
+            net.add(nn.BatchNorm(), nn.Dropout(0.5))
+        net.add(nn.Activation("relu"), nn.Dense(num_classes))
+        net.infer_shape(mx.nd.zeros((1,) + tuple(image_shape)))
+    net.initialize(mx.init.Xavier(), ctx=ctx)
+    net.hybridize(static_alloc=True, static_shape=True)
+    return net
+
+
+class SlowProgress(cifar10_dist.Progress):
+    def batch_done(self, *batch):
+        super().batch_done(*batch)
+        time.sleep(float(os.environ.get("TINY_PAUSE", "0")))
+
+
+cifar10_dist.Progress = SlowProgress
+synthetic.NUM_TRAIN, synthetic.NUM_TEST = 300, 100
+cifar10_dist.create_network = create_network
+run(cifar10_dist.main, "train_tiny.py")

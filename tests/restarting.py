@@ -1,0 +1,59 @@
+"""Short trainings that are interrupted, gone on with, and compared with one that was not."""
+
+import sys
+
+import mxnet as mx
+import numpy as np
+from launching import PROGRAMS, ROOT, Job
+
+PROGRAM = str(PROGRAMS / "train_tiny.py")
+# Four epochs of six steps; a global batch of 48 for one to four workers.
+# fmt: off
+OPTIONS = (
+    "--data", "synthetic", "--num-examples", "280", "--num-epochs", "4", "--lr-schedule", "cosine",
+    "--random-crop", "1", "--pad-size", "4", "--random-mirror", "1", "--disp-batches", "1",
+)
+# fmt: on
+GLOBAL_BATCH = 48
+SLOW = {"TINY_PAUSE": "0.3"}  # the program's environment, to hit it within a step
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "cifar10_dist")}
+
+
+def training(folder, prefix, *options, workers=0, launch=(), env=None):
+    """Start a training; return the :class:`launching.Job`.
+
+    `workers` is 0 for a process without a launcher; `launch` are options of the launcher.
+    """
+    batch = ("--batch-size", GLOBAL_BATCH // max(workers, 1), "--model-prefix", prefix)
+    options, env = (*OPTIONS, *batch, *options), {**ENVIRONMENT, **(env or {})}
+    if not workers:
+        return Job(folder, *options, env=env, program=PROGRAM)
+    command = (sys.executable, PROGRAM, *options)
+    return Job(folder, "-n", workers, "-s", 1, *launch, *command, env=env)
+
+
+def finished(job, status=0):
+    """Wait for the end of a job and see that it is the right one; return the job."""
+    assert job.wait(240) == status, job.text()
+    assert not job.left()
+    return job
+
+
+def params(prefix, tag="0004"):
+    """The parameters in a file, by name."""
+    return {name: x.asnumpy() for name, x in mx.nd.load(f"{prefix}-{tag}.params").items()}
+
+
+def state(prefix, tag="0004"):
+    """The arrays of the optimizer's state in a file, by name."""
+    with np.load(f"{prefix}-{tag}.state") as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+def assert_same(prefix, other, tag="0004"):
+    """Assert that two trainings ended in the same place, to the last bit."""
+    for read in (params, state):
+        ours, theirs = read(prefix, tag), read(other, tag)
+        assert ours.keys() == theirs.keys() and ours
+        wrong = [name for name in ours if ours[name].tobytes() != theirs[name].tobytes()]
+        assert not wrong, wrong

@@ -1,0 +1,79 @@
+"""A training that was interrupted ends like one that was not."""
+
+import os
+import random
+import signal
+import time
+
+import numpy as np
+import pytest
+from restarting import SLOW, assert_same, finished, params, training
+
+TIME_BUDGET_S = 300
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """Train to the end without a disturbance, once for each number of workers."""
+    known = {}
+
+    def train(workers, *options, **more):
+        key = workers, options, str(more)
+        if key not in known:
+            folder = tmp_path_factory.mktemp("undisturbed")
+            finished(training(folder, folder / "model", *options, workers=workers, **more))
+            known[key] = folder / "model"
+        return known[key]
+
+    return train
+
+
+def process_of(job, rank):
+    """The process of a worker; without a launcher it is the only one."""
+    return job.pid if rank < 0 else min(job.role(f"worker-{rank}"))
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_training_killed_at_a_random_moment_ends_like_one_that_was_not(
+    tmp_path, undisturbed, workers
+):
+    expected = undisturbed(workers)
+    job = training(tmp_path, tmp_path / "model", workers=workers)
+    job.wait_for(f"Epoch[{random.randrange(4)}] Batch [{random.randint(1, 4)}]")
+    time.sleep(random.uniform(0, 0.05))
+    os.kill(process_of(job, workers - 1), signal.SIGKILL)
+    job.wait()
+    again = finished(training(tmp_path, tmp_path / "model", "--resume", "auto", workers=workers))
+    assert_same(tmp_path / "model", expected), job.text() + again.text()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_training_told_to_stop_within_an_epoch_saves_there_and_ends_like_one_that_was_not(
+    tmp_path, undisturbed, workers
+):
+    expected = undisturbed(workers)
+    job = training(tmp_path, tmp_path / "model", workers=workers, env=SLOW)
+    job.wait_for("Epoch[1] Batch [2]")
+    os.kill(process_of(job, workers - 1), signal.SIGTERM)
+    finished(job, 75)
+    assert "SIGTERM: will save and stop after this step" in job.text()
+    names = {path.name for path in tmp_path.glob("model*")}
+    assert "model-0001.json" in names and "model-0002.json" not in names
+    assert len([name for name in names if name.startswith("model-0001-0000")]) == 3, names
+    again = finished(training(tmp_path, tmp_path / "model", "--resume", "auto", workers=workers))
+    assert "Resumed from" in again.text() and "1 epochs and" in again.text()
+    assert_same(tmp_path / "model", expected)
+
+
+def test_a_training_goes_on_with_another_number_of_workers(tmp_path, undisturbed):
+    """Without dropout and BatchNorm, which depend on how the batch is cut."""
+    plain = {"env": {"TINY": "plain"}}
+    expected = undisturbed(0, **plain)
+    job = training(tmp_path, tmp_path / "model", workers=2, env={**plain["env"], **SLOW})
+    job.wait_for("Epoch[1] Batch [2]")
+    os.kill(job.pid, signal.SIGTERM)  # the launcher tells the workers
+    finished(job, 75)
+    finished(training(tmp_path, tmp_path / "model", "--resume", "auto", workers=3, **plain))
+    ours, theirs = params(tmp_path / "model"), params(expected)
+    for name in theirs:
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-3, atol=1e-4)
