@@ -26,25 +26,33 @@ def run(main, program):
     program : str
         Name to put in front of the message.
     """
+    held = None
     try:
         status = main() or 0
-    except UsageError as error:
-        print(f"{program}: error: {error}", file=sys.stderr)
-        status = 2
-    except KeyboardInterrupt:
-        print(f"{program}: interrupted", file=sys.stderr)
-        status = 130
-    except SystemExit as stop:
-        status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-        if isinstance(stop.code, str):
-            print(stop.code, file=sys.stderr)
-    except BaseException:
-        traceback.print_exc()
-        status = 1
+    except BaseException as error:
+        held = error  # with its frames, and the store in them, which would wait at once
+        status = report(error, program)
     flush(sys.stdout)
     flush(sys.stderr)
     if status != 0:
         os._exit(status)
+    del held
+
+
+def report(error, program):
+    """Say what ended the program; return the exit status."""
+    if isinstance(error, UsageError):
+        print(f"{program}: error: {error}", file=sys.stderr)
+        return 2
+    if isinstance(error, KeyboardInterrupt):
+        print(f"{program}: interrupted", file=sys.stderr)
+        return 130
+    if isinstance(error, SystemExit):
+        if isinstance(error.code, str):
+            print(error.code, file=sys.stderr)
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
+    traceback.print_exception(type(error), error, error.__traceback__)
+    return 1
 
 
 def flush(stream):
