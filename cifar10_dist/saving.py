@@ -1,16 +1,15 @@
 """When and what to save: copies at once, files by a thread while the training goes on."""
 
 import datetime
-import platform
 import sys
 import threading
 
 import checkpoint
 import mxnet as mx
-import numpy as np
 from failure import STOPPED
 from network import network_json
 from training_state import collect_optimizer, gather_statistics, mean_statistics
+from versions import all_versions
 
 
 class Saver:
@@ -39,7 +38,7 @@ class Saver:
             return
         stopper.watch_training(workers)
         devices = workers.gather([len(trainer._contexts)]).ravel().astype(int).tolist()
-        self._facts = dict(facts, run=start.run, devices=devices, versions=versions())
+        self._facts = dict(facts, run=start.run, devices=devices, versions=all_versions())
         self._symbol = network_json(net)
         if workers.is_async and workers.rank == 0:
             _say(
@@ -147,11 +146,6 @@ class Saver:
 def new_run():
     """Name a run by the time of its beginning: names sort as the runs began."""
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="microseconds")
-
-
-def versions():
-    """Return the versions of what a training depends on."""
-    return {"python": platform.python_version(), "mxnet": mx.__version__, "numpy": np.__version__}
 
 
 def _reason(error):

@@ -1,10 +1,12 @@
 """Which program, and which libraries, a worker runs."""
 
 import hashlib
+import platform
 from pathlib import Path
 
 import gluoncv
 import mxnet as mx
+import numpy as np
 
 
 def versions():
@@ -14,6 +16,11 @@ def versions():
     with an older copy of any of them is found out.
     """
     return {"program": _hash_program(), "MXNet": mx.__version__, "GluonCV": gluoncv.__version__}
+
+
+def all_versions():
+    """Return also those that may differ between workers, by name."""
+    return dict(versions(), Python=platform.python_version(), NumPy=np.__version__)
 
 
 def _hash_program():

@@ -19,16 +19,19 @@ SLOW = {"TINY_PAUSE": "0.3"}  # the program's environment, to hit it within a st
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "cifar10_dist")}
 
 
-def training(folder, prefix, *options, workers=0, launch=(), env=None):
+def training(folder, prefix, *options, workers=0, launch=(), env=None, through_shell=False):
     """Start a training; return the :class:`launching.Job`.
 
-    `workers` is 0 for a process without a launcher; `launch` are options of the launcher.
+    `workers` is 0 for a process without a launcher; `launch` are options of the launcher;
+    `through_shell` lets the shell of each worker read the command.
     """
     batch = ("--batch-size", GLOBAL_BATCH // max(workers, 1), "--model-prefix", prefix)
     options, env = (*OPTIONS, *batch, *options), {**ENVIRONMENT, **(env or {})}
     if not workers:
         return Job(folder, *options, env=env, program=PROGRAM)
     command = (sys.executable, PROGRAM, *options)
+    if through_shell:
+        command = (" ".join(map(str, command)),)
     return Job(folder, "-n", workers, "-s", 1, *launch, *command, env=env)
 
 

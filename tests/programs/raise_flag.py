@@ -1,0 +1,35 @@
+"""Raise the stop flag on the last worker in step 5; say in which step each worker sees it."""
+
+import argparse
+
+import mxnet_setup  # noqa: F401
+
+import mxnet as mx
+from failure import run
+from stopping import Flag
+from workers import Workers
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kv-store", default="dist_sync")
+    parser.add_argument("--gc-type")
+    args = parser.parse_args()
+    store = mx.kv.create(args.kv_store)
+    if args.gc_type:
+        store.set_gradient_compression({"type": args.gc_type, "threshold": 2.0})
+    if "async" in args.kv_store:
+        store.set_optimizer(mx.optimizer.create("adam", learning_rate=1e-6))
+    workers = Workers(store)
+    flag = Flag(workers)
+    is_last = workers.rank == workers.count - 1
+    for step in range(1000):
+        if flag.exchange(is_last and step >= 5):
+            print(f"seen in step {step}", flush=True)
+            break
+        if workers.is_async:
+            mx.nd.waitall()
+    workers.barrier()
+
+
+run(main, "raise_flag.py")
