@@ -14,6 +14,9 @@ that import. So the work is done by importing this module, in this order:
   system's loader does not look. What is loaded beforehand, with its names visible to all, is found.
 - NumPy's old names: MXNet and GluonCV use np.bool, np.int and np.float, which NumPy 1.24 removed
   and 1.20 to 1.23 warn about. They were the built-in types, and are put back as such.
+- scikit-learn and scipy.stats: MXNet imports them, and pandas with them, for mxnet.model.FeedForward,
+  which Gluon replaced, and for its own tests. Without them MXNet is there in two thirds of the time,
+  and every process of a job pays that. They stay away from MXNet only.
 """
 
 import ctypes
@@ -100,6 +103,18 @@ def restore_numpy_names():
         vars(numpy).setdefault(builtin.__name__, builtin)
 
 
+class NotForMXNet:
+    """A finder that hides what MXNet can do without, as long as mxnet is being imported."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        """Raise ImportError for such a module, and leave the search for others to others."""
+        if name in ("sklearn", "scipy.stats"):
+            mxnet = sys.modules.get("mxnet")
+            if mxnet is not None and mxnet.__spec__._initializing:
+                raise ModuleNotFoundError("MXNet does without", name=name)
+
+
 if "mxnet" in sys.modules:
     warnings.warn(
         "import mxnet_setup before mxnet: it is too late to set its threads", stacklevel=2
@@ -108,3 +123,4 @@ set_threads()
 remove_inherited_port()
 load_cuda_libraries()
 restore_numpy_names()
+sys.meta_path.insert(0, NotForMXNet)

@@ -85,6 +85,12 @@ def test_importing_mxnet_and_gluoncv_prints_nothing():
     assert after_import(code) == "1.9.1"
 
 
+def test_mxnet_is_imported_without_what_it_does_without_and_others_have_it():
+    heavy = "{'sklearn', 'pandas', 'scipy.stats'}"
+    code = f"import sys, mxnet; print({heavy} & set(sys.modules))\nimport sklearn, scipy.stats"
+    assert after_import(code) == "set()"
+
+
 def test_it_imports_where_neither_mxnet_nor_numpy_is_installed():
     assert after_import("print('fine')", python=(sys.executable, "-S")) == "fine"
 

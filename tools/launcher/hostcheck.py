@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 IMPORT = """
-import platform
+import platform, sys
 print("python", platform.python_version(), sep="==")
 try:
     import numpy
@@ -24,6 +24,7 @@ try:
             setattr(numpy, name, __import__("builtins").__dict__[name])
 except ImportError:
     pass
+sys.modules["sklearn"] = sys.modules["scipy.stats"] = None  # MXNet does without, and sooner
 import mxnet
 print("mxnet", mxnet.__version__, sep="==")
 """
