@@ -13,26 +13,24 @@ Read ``main`` from top to bottom: it is the lesson. A launcher starts this same 
 servers and the scheduler never return from ``import mxnet``.
 """
 
-import inspect
 import os
 
 import mxnet_setup  # noqa: F401  first: MXNet reads these settings when it is imported
 
 import mxnet as mx
-from asynchronous import AsyncTrainer, allow_for_staleness
 from checkpoint import check_prefix
-from compression import CompressingTrainer, check_compression, compression_params
+from compression import check_compression
 from data import ImageSource
-from failure import UsageError, run
+from devices import choose_devices
+from failure import run
 from loader import RepeatedBatch
 from mxnet.contrib import amp
 from network import create_network
+from optimization import check_optimizer, create_trainer, explain
 from options import parse_args
 from progress import Progress, measure_reading, profiled
 from resume import find_start
-from sampler import split_range
 from saving import Saver
-from schedule import ResumedScheduler, create_schedule, scaled_learning_rate
 from seeding import Seeds, draws_numbers
 from stopping import Stopper
 from training import CrossEntropy, evaluate, pull_weights, train_epoch
@@ -114,50 +112,6 @@ def main(argv=None):
     return saver.finish()  # nobody leaves while others still need the servers
 
 
-def choose_devices(args):
-    """Return the contexts to train on: all GPUs, the ones named, or CPU devices."""
-    if args.dtype == "float16" and (args.cpus or not mx.context.num_gpus()):
-        raise UsageError("--dtype float16 needs a GPU; on the CPU try bfloat16")
-    available = mx.context.num_gpus()
-    wanted = args.gpus if args.gpus is not None else share_gpus(available)
-    if args.cpus or not wanted:
-        ctx = [mx.cpu(i) for i in range(args.cpus or 1)]
-    else:
-        missing = [i for i in wanted if i >= available]
-        if missing:
-            raise UsageError(
-                f"--gpus {missing[0]}: this machine has {available} GPU(s) that MXNet sees"
-            )
-        ctx = [mx.gpu(i) for i in wanted]
-    if ctx[0].device_type == "gpu" and args.dtype == "bfloat16":
-        raise UsageError("--dtype bfloat16 needs a CPU; on GPUs try float16")
-    if args.batch_size < len(ctx):
-        raise UsageError(
-            f"--batch-size {args.batch_size}: fewer than one for each of {len(ctx)} devices"
-        )
-    return ctx
-
-
-def share_gpus(available, environ=os.environ):
-    """Return this worker's GPUs where ``--gpus`` does not say: its share of the host's.
-
-    The launcher tells how many workers the host has, and which of them this is.
-    """
-    workers = int(environ.get("LAUNCH_LOCAL_WORKERS") or 1)
-    place = int(environ.get("LAUNCH_LOCAL_RANK") or 0)
-    if available < workers:  # several workers to one GPU
-        return tuple(range(available))[place % max(available, 1) :][:1]
-    start, stop = split_range(available, workers, place)
-    return tuple(range(start, stop))
-
-
-def check_optimizer(name):
-    """See that MXNet has the optimizer."""
-    if name.lower() not in mx.optimizer.Optimizer.opt_registry:
-        known = ", ".join(sorted(mx.optimizer.Optimizer.opt_registry))
-        raise UsageError(f"--optimizer {name}: not one of {known}")
-
-
 def describe(args):
     """Return the options and versions that must be the same for all workers."""
     own = {"gpus", "cpus", "data_dir", "data_train", "data_val", "model_prefix", "log_dir"}
@@ -166,23 +120,6 @@ def describe(args):
     facts["--resume"] = args.resume if args.resume in ("auto", "none") else "of a path"
     facts["--model-prefix"] = "given" if args.model_prefix else "not given"
     return dict(facts, **versions())
-
-
-def explain(args, trainer, workers):
-    """Say what the program does on its own account with gradients that come late or shortened."""
-    if workers.is_async and args.lr_scale == "staleness":
-        optimizer = trainer.optimizer.inner
-        momentum = getattr(optimizer, "momentum", None)
-        kept = "" if momentum is None else f", momentum {momentum:g} for {args.mom:g}"
-        yield (
-            f"dist_async: learning rate {optimizer.lr:g} for {args.lr:g}{kept}, as the gradients "
-            f"of {workers.count} workers come late; --lr-scale none leaves them"
-        )
-    if args.gc_type:
-        yield (
-            "gradients in 2 bits: pushes are 16 times smaller, pulls are not, so that both "
-            "together shrink 1.88 times at most"
-        )
 
 
 def describe_training(args, source, workers, train_loader):
@@ -197,70 +134,6 @@ def describe_training(args, source, workers, train_loader):
         "steps_per_epoch": len(train_loader),
         "is_async": workers.is_async,
     }
-
-
-def create_trainer(args, net, ctx, store, workers, steps_per_epoch, start=None):
-    """Create the Trainer and the learning-rate schedule.
-
-    The workers update their own copies from gradients that the servers have added up: learning
-    rates, a short last batch and saved states then work as on one machine. In ``dist_async`` there
-    is no common gradient; the servers update with each push, so the schedule travels to them
-    inside the optimizer and counts the pushes of all workers.
-
-    Returns
-    -------
-    trainer : mxnet.gluon.Trainer
-    schedule : callable or None
-        Rate of an update, counted from 1; None where the servers keep it.
-    """
-    global_batch_size = args.batch_size * workers.count
-    update_size = args.batch_size if workers.is_async else global_batch_size
-    lr = scaled_learning_rate(args.lr, args.lr_scale, update_size)
-    kind = mx.optimizer.Optimizer.opt_registry[args.optimizer.lower()]
-    momentum = args.mom if "momentum" in inspect.signature(kind).parameters else None
-    if args.lr_scale == "staleness":
-        lr, momentum = allow_for_staleness(lr, momentum, workers.count)
-    updates_per_step = workers.count if workers.is_async else 1
-    schedule = create_schedule(
-        args.lr_schedule,
-        lr,
-        steps_per_epoch * updates_per_step,
-        args.num_epochs,
-        args.warmup_epochs,
-        args.lr_factor,
-        args.lr_step_epochs,
-    )
-    options = {"learning_rate": lr, "wd": args.wd}
-    if momentum is not None:
-        options["momentum"] = momentum
-    params = net.collect_params()
-    if workers.is_async:
-        if start:
-            done = (start.epoch * steps_per_epoch + start.step) * workers.count
-            schedule = ResumedScheduler(schedule, done)
-        trainer = AsyncTrainer(params, kind(lr_scheduler=schedule, **options), store)
-        schedule = None
-    elif args.gc_type:
-        compression = compression_params(args.gc_type, args.gc_threshold, global_batch_size)
-        trainer = CompressingTrainer(
-            params, args.optimizer, options, store, compression, update_on_kvstore=False
-        )
-        workers.compressed(compression["threshold"])
-    else:
-        # With one device and one worker there is nothing to add up.
-        alone = workers.count == 1 and len(ctx) == 1 and "dist" not in store.type
-        kvstore = None if alone else store
-        trainer = mx.gluon.Trainer(
-            params, args.optimizer, options, kvstore, update_on_kvstore=False
-        )
-    if args.dtype == "float16":
-        amp.init_trainer(trainer)
-    # The Trainer would do this in its first step, and then push gradients at once: on the way they
-    # can overtake a worker's pull of rank 0's weights, which then gets gradients for weights.
-    trainer._init_kvstore()
-    trainer._init_params()
-    mx.nd.waitall()
-    return trainer, schedule
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ that import. So the work is done by importing this module, in this order:
   system's loader does not look. What is loaded beforehand, with its names visible to all, is found.
 - NumPy's old names: MXNet and GluonCV use np.bool, np.int and np.float, which NumPy 1.24 removed
   and 1.20 to 1.23 warn about. They were the built-in types, and are put back as such.
-- scikit-learn and scipy.stats: MXNet imports them, and pandas with them, for mxnet.model.FeedForward
-  (Gluon replaced it) and for its own tests. Without them the import takes two thirds of the time,
+- scikit-learn and scipy.stats: MXNet imports them, with pandas, for mxnet.model.FeedForward (which
+  Gluon replaced) and for its own tests. Without them the import takes two thirds of the time,
   which every process of a job pays. They stay away from MXNet only.
 """
 

@@ -3,10 +3,11 @@
 import re
 
 import pytest
+from devices import share_gpus
 from failure import UsageError
 from running import ROOT, launch, train
 
-from cifar10_dist import main, share_gpus
+from cifar10_dist import main
 
 TIME_BUDGET_S = 60
 

@@ -1,0 +1,98 @@
+"""The Trainer of each way of training, with the schedule of its learning rate."""
+
+import inspect
+
+import mxnet as mx
+from asynchronous import AsyncTrainer, allow_for_staleness
+from compression import CompressingTrainer, compression_params
+from failure import UsageError
+from mxnet.contrib import amp
+from schedule import ResumedScheduler, create_schedule, scaled_learning_rate
+
+
+def check_optimizer(name):
+    """See that MXNet has the optimizer."""
+    if name.lower() not in mx.optimizer.Optimizer.opt_registry:
+        known = ", ".join(sorted(mx.optimizer.Optimizer.opt_registry))
+        raise UsageError(f"--optimizer {name}: not one of {known}")
+
+
+def create_trainer(args, net, ctx, store, workers, steps_per_epoch, start=None):
+    """Create the Trainer and the learning-rate schedule.
+
+    The workers update their own copies from gradients that the servers have added up: learning
+    rates, a short last batch and saved states then work as on one machine. In ``dist_async`` there
+    is no common gradient; the servers update with each push, so the schedule travels to them
+    inside the optimizer and counts the pushes of all workers.
+
+    Returns
+    -------
+    trainer : mxnet.gluon.Trainer
+    schedule : callable or None
+        Rate of an update, counted from 1; None where the servers keep it.
+    """
+    global_batch_size = args.batch_size * workers.count
+    update_size = args.batch_size if workers.is_async else global_batch_size
+    lr = scaled_learning_rate(args.lr, args.lr_scale, update_size)
+    kind = mx.optimizer.Optimizer.opt_registry[args.optimizer.lower()]
+    momentum = args.mom if "momentum" in inspect.signature(kind).parameters else None
+    if args.lr_scale == "staleness":
+        lr, momentum = allow_for_staleness(lr, momentum, workers.count)
+    updates_per_step = workers.count if workers.is_async else 1
+    schedule = create_schedule(
+        args.lr_schedule,
+        lr,
+        steps_per_epoch * updates_per_step,
+        args.num_epochs,
+        args.warmup_epochs,
+        args.lr_factor,
+        args.lr_step_epochs,
+    )
+    options = {"learning_rate": lr, "wd": args.wd}
+    if momentum is not None:
+        options["momentum"] = momentum
+    params = net.collect_params()
+    if workers.is_async:
+        if start:
+            done = (start.epoch * steps_per_epoch + start.step) * workers.count
+            schedule = ResumedScheduler(schedule, done)
+        trainer = AsyncTrainer(params, kind(lr_scheduler=schedule, **options), store)
+        schedule = None
+    elif args.gc_type:
+        compression = compression_params(args.gc_type, args.gc_threshold, global_batch_size)
+        trainer = CompressingTrainer(
+            params, args.optimizer, options, store, compression, update_on_kvstore=False
+        )
+        workers.compressed(compression["threshold"])
+    else:
+        # With one device and one worker there is nothing to add up.
+        alone = workers.count == 1 and len(ctx) == 1 and "dist" not in store.type
+        kvstore = None if alone else store
+        trainer = mx.gluon.Trainer(
+            params, args.optimizer, options, kvstore, update_on_kvstore=False
+        )
+    if args.dtype == "float16":
+        amp.init_trainer(trainer)
+    # The Trainer would do this in its first step, and then push gradients at once: on the way they
+    # can overtake a worker's pull of rank 0's weights, which then gets gradients for weights.
+    trainer._init_kvstore()
+    trainer._init_params()
+    mx.nd.waitall()
+    return trainer, schedule
+
+
+def explain(args, trainer, workers):
+    """Say what the program does on its own account with gradients that come late or shortened."""
+    if workers.is_async and args.lr_scale == "staleness":
+        optimizer = trainer.optimizer.inner
+        momentum = getattr(optimizer, "momentum", None)
+        kept = "" if momentum is None else f", momentum {momentum:g} for {args.mom:g}"
+        yield (
+            f"dist_async: learning rate {optimizer.lr:g} for {args.lr:g}{kept}, as the gradients "
+            f"of {workers.count} workers come late; --lr-scale none leaves them"
+        )
+    if args.gc_type:
+        yield (
+            "gradients in 2 bits: pushes are 16 times smaller, pulls are not, so that both "
+            "together shrink 1.88 times at most"
+        )
