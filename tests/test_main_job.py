@@ -11,7 +11,7 @@ import synthetic
 from running import PROGRAM, accuracies, launch, train, train_with
 from test_records import write
 
-TIME_BUDGET_S = 240
+TIME_BUDGET_S = 120
 SMALL = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8")
 SHORT = (*SMALL, "--num-examples", "1000", "--batch-size", "50", "--num-epochs", "1")
 
@@ -33,23 +33,23 @@ def test_devices_of_one_process_train(kind):
 
 
 def test_two_workers_learn_and_the_lines_are_as_promised():
-    job = train_with(2, *SMALL, "--num-epochs", "3", "--batch-size", "128")
+    size = ("--num-examples", "5000", "--batch-size", "64", "--num-epochs", "3")
+    job = train_with(2, *SMALL, *size)
     assert assert_agree(job, 2, 3)[-1] > 0.8
     line = r"\[worker 0\] Epoch\[0\] Batch \[20\]\tSpeed: \d+\.\d\d samples/sec\taccuracy=0\.\d{6}"
     assert re.search(line, job.stdout), job.stdout
     assert "[worker 1] Epoch[0]" not in job.stdout
 
 
-@pytest.mark.parametrize("kind", ["dist", "dist_sync", "dist_async"])
+@pytest.mark.parametrize("kind", ["dist_sync", "dist_async"])
 def test_all_workers_hold_the_same_parameters(kind):
     few_steps = ("--num-examples", "640", "--batch-size", "64", "--num-epochs", "1")
     options = ("--data", "synthetic", "--network", "cifar_resnet20_v1", *few_steps)
     command = (sys.executable, "tests/programs/same_parameters.py", *options)
-    for _ in range(2):  # the order of the first messages is chance
-        job = launch(2, *command, "--kv-store", kind, "--cpus", "2", "--top-k", "3")
-        assert job.returncode == 0, job.stdout + job.stderr
-        assert job.stdout.count("the same parameters") == 2
-        assert "2 worker(s), 2 device(s) each" in job.stdout and "Test_top_k_acc" in job.stdout
+    job = launch(2, *command, "--kv-store", kind, "--cpus", "2", "--top-k", "3")
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert job.stdout.count("the same parameters") == 2
+    assert "2 worker(s), 2 device(s) each" in job.stdout and "Test_top_k_acc" in job.stdout
 
 
 @pytest.mark.filterwarnings("ignore:Cannot decide type")  # of MXNet's own import
