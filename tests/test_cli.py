@@ -33,7 +33,7 @@ WRONG = {
     "--model-prefix /proc/nowhere/x": "--model-prefix /proc/nowhere/x: cannot write",
     "--log-dir /proc/nowhere": "--log-dir /proc/nowhere: cannot be written",
     "--load-epoch 3": "--load-epoch needs --model-prefix",
-    "--model-prefix build/none/x --load-epoch 3": "there is no file build/none/x-0003.params",
+    "--model-prefix build/none/x --load-epoch 3": "/build/none/x-0003.params on ",
     "--lr -1": "'-1' is not a number above 0",
     "--dtype float16": "--dtype float16 needs a GPU",
     "--lr-schedule step": "needs --lr-step-epochs",
