@@ -9,7 +9,7 @@ Two workers and two servers on this machine, then on the hosts of a file:
     python ../tools/launch.py -n 2 -s 2 --launcher local "python cifar10_dist.py"
     python ../tools/launch.py -n 2 -s 2 -H hosts --sync-dst-dir DIR "python DIR/cifar10_dist.py"
 
-Read ``main`` from top to bottom: it is the lesson. A launcher starts this same file in every role;
+Read ``train`` from top to bottom: it is the lesson. A launcher starts this same file in every role;
 servers and the scheduler never return from ``import mxnet``.
 """
 
@@ -41,7 +41,12 @@ from workers import Workers
 def main(argv=None):
     """Train as the command line says; return the exit status."""
     args = parse_args(argv)
-    stopper = Stopper(is_active=bool(args.model_prefix))
+    with Stopper(is_active=bool(args.model_prefix)) as stopper:
+        return train(args, stopper)
+
+
+def train(args, stopper):
+    """Train to the end, or until a worker is asked to stop; return the exit status."""
     ctx = choose_devices(args)
     check_optimizer(args.optimizer)
     check_compression(args)

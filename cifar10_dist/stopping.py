@@ -40,13 +40,25 @@ class Stopper:
         self._is_training, self._flag, self._terms = False, None, 0
         self._grace_s = float(environ.get("LAUNCH_GRACE") or GRACE_S)
         self._seen = time.monotonic()
-        if is_active and threading.current_thread() is threading.main_thread():
-            reader, writer = os.pipe()
-            os.set_blocking(writer, False)
-            signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-            for number in SIGNALS:
-                signal.signal(number, lambda *_: None)  # what counts is the byte in the pipe
+        self._before, self._writer = {}, None  # the handlers that were there; the pipe
+
+    def __enter__(self):
+        if self.is_active and threading.current_thread() is threading.main_thread():
+            reader, self._writer = os.pipe()
+            os.set_blocking(self._writer, False)
+            signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+            for number in SIGNALS:  # what counts is the byte in the pipe
+                self._before[number] = signal.signal(number, lambda *_: None)
             threading.Thread(target=self._watch, args=(reader,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self._flag = None
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if self._writer is not None:
+            signal.set_wakeup_fd(-1)
+            os.close(self._writer)  # the thread ends
 
     def watch_training(self, workers):
         """From now on a request means: stop after a step that all workers agree on, and save.
@@ -73,17 +85,18 @@ class Stopper:
     def finish(self):
         """Ignore requests from here on: what there was to save is saved."""
         self._flag = None  # holds the store, which must go before MXNet's own threads do
-        if threading.current_thread() is threading.main_thread():
-            for number in SIGNALS:
-                signal.signal(number, signal.SIG_IGN)
+        for number in self._before:
+            signal.signal(number, signal.SIG_IGN)
 
     def _watch(self, reader):
         cpu_s = 0.0
         while True:
             if select.select([reader], [], [], 1)[0]:
-                for number in os.read(reader, 64):
-                    if number in SIGNALS:
-                        self._take(signal.Signals(number))
+                numbers = os.read(reader, 64)
+                if not numbers:  # closed: the training is over
+                    return os.close(reader)
+                for number in filter(SIGNALS.__contains__, numbers):
+                    self._take(signal.Signals(number))
             now_s = time.process_time()
             if now_s - cpu_s > 0.1:  # in a second: it works
                 self._seen = time.monotonic()

@@ -52,12 +52,12 @@ def environment(version, python):
     return venv / "bin" / "python"
 
 
-def smoke(version, python):
-    """Train on one Python; return what both workers printed. Raises CalledProcessError."""
-    launch = [sys.executable, "tools/launch.py", "-n", "2", "-s", "2", "--launcher", "local"]
-    launch += ["--timeout", "240"]
+def smoke(version, python, options="", workers=2):
+    """Train on one Python; return what all workers printed. Raises CalledProcessError."""
+    launch = [sys.executable, "tools/launch.py", "-n", str(workers), "-s", "2"]
+    launch += ["--launcher", "local", "--timeout", "240"]
     done = subprocess.run(
-        [*launch, f"{environment(version, python)} {PROGRAM}"],
+        [*launch, f"{environment(version, python)} {PROGRAM} {options}"],
         cwd=ROOT,
         check=True,
         stdout=subprocess.PIPE,

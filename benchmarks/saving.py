@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""What it costs to save a checkpoint after every epoch: time, memory, disk.
+
+    python benchmarks/saving.py [--network resnet18_v1] [--optimizer adam] [--repeats 5]
+
+A save holds the training up while it takes copies; a thread writes them while the next steps run,
+which are a little slower meanwhile. Both are measured: the time of STEPS steps with a save before
+them, less the time of as many without. The epoch it is compared with is CIFAR-10's 50,000 images at
+the measured speed. Prints a table and adds a line to benchmarks/results/saving.csv.
+"""
+
+import argparse
+import csv
+import datetime
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "cifar10_dist"))
+
+import mxnet_setup  # noqa: E402, F401
+
+import mxnet as mx  # noqa: E402
+from network import create_network  # noqa: E402
+from resume import Start  # noqa: E402
+from saving import Saver  # noqa: E402
+from stopping import Stopper  # noqa: E402
+from training import CrossEntropy, forward_backward  # noqa: E402
+from workers import Workers  # noqa: E402
+
+EPOCH = 50_000  # images of CIFAR-10
+STEPS = 6  # enough to outlast the writing
+
+
+def parse_args():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--network", default="resnet18_v1")
+    parser.add_argument("--optimizer", default="adam")
+    parser.add_argument("--batch-size", type=int, default=256)
+    parser.add_argument("--repeats", type=int, default=5)
+    return parser.parse_args()
+
+
+def peak_mb():
+    """Most memory this process has had, MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measure(args, folder):
+    """Return what the table shows, by name."""
+    ctx = [mx.gpu(i) for i in range(mx.context.num_gpus())][:1] or [mx.cpu()]
+    net = create_network(args.network, 10, (3, 32, 32), ctx)
+    trainer = mx.gluon.Trainer(net.collect_params(), args.optimizer, kvstore=None)
+    data = [mx.nd.random.uniform(shape=(args.batch_size, 3, 32, 32), ctx=ctx[0])]
+    label, loss = [mx.nd.zeros(args.batch_size, ctx=ctx[0])], CrossEntropy()
+
+    def steps(count):
+        for _ in range(count):
+            forward_backward(net, loss, data, label, args.batch_size)
+            trainer.step(1)
+        mx.nd.waitall()
+
+    steps(3)
+    options = argparse.Namespace(model_prefix=f"{folder}/model", save_period=1, keep=1)
+    facts = {"steps_per_epoch": 1}
+    workers = Workers(mx.kv.create("local"))
+    saver = Saver(options, Start(), facts, net, trainer, workers, Stopper(is_active=False))
+    before_mb = peak_mb()
+    plain, saving, held, written = [], [], [], []
+    for epoch in range(1, args.repeats + 1):
+        start = time.perf_counter()
+        steps(STEPS)
+        plain.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        saver.epoch_done(epoch, is_last=False)
+        held.append(time.perf_counter() - start)
+        steps(STEPS)
+        saving.append(time.perf_counter() - start)
+        saver.finish()
+    for epoch in range(args.repeats + 1, args.repeats + 4):  # alone, with nothing beside it
+        start = time.perf_counter()
+        saver.epoch_done(epoch, is_last=False)
+        saver.finish()
+        written.append(time.perf_counter() - start)
+    epoch_s = min(plain) / STEPS * EPOCH / args.batch_size
+    extra_s = statistics.median(saving) - statistics.median(plain)
+    size = sum(path.stat().st_size for path in Path(folder).iterdir())
+    return {
+        "network": args.network,
+        "optimizer": args.optimizer,
+        "epoch_s": round(epoch_s, 2),
+        "training_held_up_s": round(statistics.median(held), 3),
+        "until_on_disk_s": round(statistics.median(written), 3),
+        "epoch_longer_by_s": round(extra_s, 3),
+        "epoch_longer_by_percent": round(100 * max(extra_s, 0) / epoch_s, 2),
+        "disk_mb": round(size / 1e6, 1),
+        "memory_mb": round(peak_mb() - before_mb, 1),
+        "repeats": args.repeats,
+    }
+
+
+def main():
+    args = parse_args()
+    with tempfile.TemporaryDirectory(dir=ROOT) as folder:  # a disk, where /tmp may be memory
+        row = measure(args, folder)
+    row["date"] = datetime.date.today().isoformat()
+    for name, value in row.items():
+        print(f"{name:24} {value}")
+    results = ROOT / "benchmarks" / "results" / "saving.csv"
+    is_new = not results.exists()
+    with open(results, "a", newline="") as file:
+        writer = csv.DictWriter(file, row)
+        if is_new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+if __name__ == "__main__":
+    main()
