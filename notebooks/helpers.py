@@ -10,7 +10,10 @@ import sys
 import textwrap
 from pathlib import Path
 
-from IPython.display import HTML, Markdown, display
+from IPython.display import HTML, display
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -20,7 +23,9 @@ def show(function):
     place = Path(inspect.getsourcefile(function)).resolve().relative_to(ROOT)
     line = inspect.getsourcelines(function)[1]
     source = textwrap.dedent(inspect.getsource(function))
-    display(Markdown(f"`{place.as_posix()}`, from line {line}:\n\n```python\n{source}```"))
+    print(f"{place.as_posix()}, from line {line}:")
+    style = HtmlFormatter(noclasses=True, nobackground=True, prestyles="font-family: monospace")
+    display(HTML(highlight(source, PythonLexer(), style)))
 
 
 def run(*words, timeout_s=170, **environ):
