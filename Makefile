@@ -8,7 +8,7 @@ PYTHONS ?=
 HOSTS   ?= 2
 DATA    ?=
 JUPYTER_ARGS ?=
-RUNS    ?= 100
+RUNS    ?= 20
 
 # Any Python will do to start with; make_venv.py chooses the one for .venv.
 START := $(firstword $(foreach name,python3 python3.11 python3.10 python3.12 python3.9 python3.8, \
@@ -24,7 +24,7 @@ help:
 	@echo "make jupyter           open the notebooks in JupyterLab (JUPYTER_ARGS=--no-browser)"
 	@echo "make notebooks         run the notebooks and keep what they put out (DATA=folder of images)"
 	@echo "make cluster           two real ssh hosts on this machine, as root on Linux (HOSTS=)"
-	@echo "make chaos             kill processes of jobs at random and look what is left (RUNS=)"
+	@echo "make chaos             disturb jobs and trainings at random: nothing is left or lost (RUNS=)"
 	@echo "make test-pythons      a short training run on every Python from 3.8 to 3.12 here (PYTHONS=)"
 	@echo "make test-gpu-install  install the GPU packages and import them, without a GPU (2 GB)"
 	@echo "make lint              check the style of the code"
@@ -54,6 +54,7 @@ cluster: setup
 
 chaos: setup
 	@LAUNCH_CHAOS_RUNS=$(RUNS) .venv/bin/python -m pytest tests/test_launch_chaos.py
+	@PYTHONPATH=cifar10_dist .venv/bin/python tests/training_chaos.py $(RUNS)
 
 test-pythons: setup
 	@.venv/bin/python tests/smoke_pythons.py $(PYTHONS)

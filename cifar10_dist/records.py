@@ -135,24 +135,26 @@ class StreamLoader:
             pad=augmentation.pad,
         )
         self._path, self._num_classes, self._seed = path, num_classes, seed
-        self._batches = None
 
     def __len__(self):
         """Return the number of steps of an epoch."""
         return self.num_examples // self.global_batch_size
 
-    def epoch(self, epoch):
-        """Yield the batches of an epoch; at its end the part starts again where it is too short."""
-        if self._batches is None:
-            seed = self._seed * 1000 + epoch
-            self._batches = _open_stream(self._path, seed=seed, seed_aug=seed, **self._options)
-        for _ in range(len(self)):
-            batch = _next_batch(self._batches, self._path, self._num_classes)
+    def epoch(self, epoch, first_step=0):
+        """Yield the batches of an epoch from ``first_step`` on.
+
+        The file is opened anew for each epoch, so that the order depends on (seed, epoch) alone; at
+        its end the part starts again where it is too short.
+        """
+        seed = self._seed * 1000 + epoch
+        batches = _open_stream(self._path, seed=seed, seed_aug=seed, **self._options)
+        for step in range(len(self)):
+            batch = _next_batch(batches, self._path, self._num_classes)
             if batch is None:
-                self._batches.reset()
-                batch = _next_batch(self._batches, self._path, self._num_classes)
-            yield Batch(batch.data[0], batch.label[0], self.global_batch_size)
-        self._batches.reset()
+                batches.reset()
+                batch = _next_batch(batches, self._path, self._num_classes)
+            if step >= first_step:
+                yield Batch(batch.data[0], batch.label[0], self.global_batch_size)
 
 
 class StreamEvalLoader:

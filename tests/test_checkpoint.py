@@ -12,6 +12,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 from checkpoint import Broken
+from mxnet.contrib.amp.loss_scaler import LossScaler
 from mxnet.gluon import nn
 from restarting import finished, params, training
 from training_state import collect_optimizer, restore_optimizer
@@ -161,6 +162,16 @@ def test_an_optimizer_goes_on_where_it_was(tmp_path, optimizer, num_devices):
     for ours, theirs in zip(net.collect_params().values(), other.collect_params().values()):
         for x, y in zip(ours.list_data(), theirs.list_data()):
             assert x.asnumpy().tobytes() == y.asnumpy().tobytes()
+
+
+def test_the_loss_scale_of_float16_goes_on(tmp_path):
+    """Without a GPU, where float16 trains: its scaler alone."""
+    trainer, resumed = make("sgd", 1)[1], make("sgd", 1)[1]
+    trainer._amp_loss_scaler, resumed._amp_loss_scaler = LossScaler(), LossScaler()
+    vars(trainer._amp_loss_scaler).update(_loss_scale=8.0, _next_loss_scale=4.0, _unskipped=17)
+    facts, _ = collect_optimizer(trainer)
+    restore_optimizer(resumed, json.loads(json.dumps(facts)), {})
+    assert vars(resumed._amp_loss_scaler) == vars(trainer._amp_loss_scaler)
 
 
 def has_tmpfs():

@@ -149,3 +149,21 @@ def test_images_that_contain_the_magic_number_are_counted_once(tmp_path):
     file.close()
     assert len(records.scan(str(tmp_path / "x.rec"))[0]) == 3
     mx.nd.waitall()
+
+
+def test_an_epoch_of_a_stream_depends_on_its_seed_and_number_alone(tmp_path):
+    path = write(tmp_path / "x.rec", [n % 10 for n in range(90)])
+
+    def batches(epoch, first_step=0, before=()):
+        augmentation = Augmentation(pad=4, random_crop=True, random_mirror=True)
+        options = (path, (3, 32, 32), 10, 16, Part(1, 0), 5, augmentation)
+        loader = records.StreamLoader(*options)
+        for other in before:
+            list(loader.epoch(other))
+        return [batch.data.asnumpy() for batch in loader.epoch(epoch, first_step)]
+
+    whole = batches(2, before=(0, 1))
+    assert len(whole) == 5
+    np.testing.assert_array_equal(batches(2), whole)
+    np.testing.assert_array_equal(batches(2, 3), whole[3:])
+    assert not np.array_equal(batches(3), whole)

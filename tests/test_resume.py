@@ -47,12 +47,12 @@ def test_a_training_killed_at_a_random_moment_ends_like_one_that_was_not(
     assert_same(tmp_path / "model", expected), job.text() + again.text()
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers, options", [(0, ()), (2, ()), (0, ("--cpus", "2"))])
 def test_a_training_told_to_stop_within_an_epoch_saves_there_and_ends_like_one_that_was_not(
-    tmp_path, undisturbed, workers
+    tmp_path, undisturbed, workers, options
 ):
-    expected = undisturbed(workers)
-    job = training(tmp_path, tmp_path / "model", workers=workers, env=SLOW)
+    expected = undisturbed(workers, *options)
+    job = training(tmp_path, tmp_path / "model", *options, workers=workers, env=SLOW)
     job.wait_for("Epoch[1] Batch [2]")
     os.kill(process_of(job, workers - 1), signal.SIGTERM)
     finished(job, 75)
@@ -60,7 +60,9 @@ def test_a_training_told_to_stop_within_an_epoch_saves_there_and_ends_like_one_t
     names = {path.name for path in tmp_path.glob("model*")}
     assert "model-0001.json" in names and "model-0002.json" not in names
     assert len([name for name in names if name.startswith("model-0001-0000")]) == 3, names
-    again = finished(training(tmp_path, tmp_path / "model", "--resume", "auto", workers=workers))
+    again = finished(
+        training(tmp_path, tmp_path / "model", *options, "--resume", "auto", workers=workers)
+    )
     assert "Resumed from" in again.text() and "1 epochs and" in again.text()
     assert_same(tmp_path / "model", expected)
 

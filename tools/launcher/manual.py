@@ -17,7 +17,7 @@ hosts
   other; --placement fill gives a host as many workers as it has slots before it turns to the next.
   ssh must let you in without asking. Unknown host keys are accepted once, changed ones never.
   --sync-dst-dir copies this folder with rsync, once to each host, without .git, .venv, caches,
-  ./data, ./checkpoints, *.params, *.states and *.rec. --sync-exclude adds patterns to these;
+  ./data, ./checkpoints, saved networks and *.rec. --sync-exclude adds patterns to these;
   --sync-exclude none drops them.
   Before the start every host is asked, all at once: is there Python, does it import mxnet, are the
   folder, space for the copy and the command there, can it reach the scheduler? --check only asks.

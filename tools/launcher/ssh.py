@@ -25,6 +25,8 @@ NOT_COPIED = (  # by default
     "/data/",
     "/checkpoints/",
     "*.params",
+    "*.state",
+    "*-[0-9][0-9][0-9][0-9]*.json",  # what makes the two a checkpoint, over there as well
     "*.states",
     "*.rec",
 )
