@@ -47,7 +47,8 @@ notebooks: setup
 # JupyterLab wants to be told that root may start it.
 jupyter: setup
 	@exec .venv/bin/python -m jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) \
-		$(JUPYTER_ARGS) notebooks/01-train-on-one-device.ipynb
+		--ServerApp.root_dir="$(CURDIR)" $(JUPYTER_ARGS) \
+		--LabApp.default_url=/lab/tree/notebooks/01-train-on-one-device.ipynb
 
 cluster: setup
 	@.venv/bin/python tools/cluster.py up --hosts $(HOSTS)

@@ -36,6 +36,7 @@ def pytest_make_collect_report():
     forbid_skip((yield).get_result(), allowed=False)  # a whole module or folder
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
     """Let the modules that share a cluster run one after the other, and long ones start first."""
     for item in items:
