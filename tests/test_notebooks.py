@@ -23,10 +23,12 @@ FOLDER = ROOT / "notebooks"
 NOTEBOOKS = sorted(path.name for path in FOLDER.glob("*.ipynb"))
 LARGEST = 300_000  # bytes
 LONGEST = 20  # lines of a code cell
+RUN_LIMIT_S = 540  # of one notebook: three times what two idle cores need at most
 MACHINE_PATH = re.compile(
     r"(?<![\w.])/(?:work|home|root|tmp|usr|opt|mnt|Users|builds?)/|site-packages"
 )
 
+pytestmark = pytest.mark.timeout(RUN_LIMIT_S + 60)
 every_notebook = pytest.mark.parametrize("name", NOTEBOOKS)
 
 
@@ -109,7 +111,7 @@ def executed(name):
     environ.update(PYTHONPATH=str(FOLDER), MXNET_HOME=str(folder / "no-data"))
     jupyter = [sys.executable, "-m", "jupyter", "nbconvert", "--to", "notebook", "--execute"]
     words = [*offline(), *jupyter, "--inplace", str(folder / name)]
-    done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=RUN_LIMIT_S)
     assert done.returncode == 0, done.stderr[-5000:]
     return nbformat.read(folder / name, as_version=4)
 
