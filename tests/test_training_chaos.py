@@ -6,7 +6,7 @@ import pytest
 import training_chaos
 from launching import cluster, why_no_cluster
 
-RUNS = int(os.environ.get("TRAINING_CHAOS_RUNS", "5"))
+RUNS = int(os.environ.get("TRAINING_CHAOS_RUNS", "3"))
 TIME_BUDGET_S = 40 * RUNS
 SHARES = "cluster"
 pytestmark = [
