@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT / "cifar10_dist"))
 import mxnet_setup  # noqa: E402, F401
 
 import mxnet as mx  # noqa: E402
+from averaging import WorkerTrainer  # noqa: E402
 from network import create_network  # noqa: E402
 from resume import Start  # noqa: E402
 from saving import Saver  # noqa: E402
@@ -54,7 +55,7 @@ def measure(args, folder):
     """Return what the table shows, by name."""
     ctx = [mx.gpu(i) for i in range(mx.context.num_gpus())][:1] or [mx.cpu()]
     net = create_network(args.network, 10, (3, 32, 32), ctx)
-    trainer = mx.gluon.Trainer(net.collect_params(), args.optimizer, kvstore=None)
+    trainer = WorkerTrainer(net.collect_params(), args.optimizer, {})
     data = [mx.nd.random.uniform(shape=(args.batch_size, 3, 32, 32), ctx=ctx[0])]
     label, loss = [mx.nd.zeros(args.batch_size, ctx=ctx[0])], CrossEntropy()
 

@@ -23,6 +23,7 @@ from compression import check_compression
 from data import ImageSource
 from devices import choose_devices
 from failure import run
+from fast_network import PATCHES_FROM
 from loader import RepeatedBatch
 from mxnet.contrib import amp
 from network import create_network
@@ -64,6 +65,8 @@ def train(args, stopper):
     workers = Workers(store)
     train_loader, test_loader = source.share_out(workers)
     workers.agree({"data": source.fingerprint, **describe(args)})
+    if args.network == "fast":
+        net.whiten(train_loader.sample(PATCHES_FROM))
     if args.benchmark:
         train_loader = RepeatedBatch(train_loader)
     if args.test_io:
@@ -78,6 +81,7 @@ def train(args, stopper):
         workers.barrier()
         return 0
     loss = CrossEntropy(args.label_smoothing)
+    loss.hybridize(static_alloc=True, static_shape=True)
     trainer, schedule = create_trainer(args, net, ctx, store, workers, len(train_loader), start)
     start.restore(net, trainer, workers)
     saver = Saver(args, start, facts, net, trainer, workers, stopper)
@@ -103,7 +107,7 @@ def train(args, stopper):
             pull_weights(net, trainer, workers)
         if saver.stopped_within(epoch, steps):
             break
-        result = evaluate(test_loader, net, ctx, workers, args.top_k)
+        result = evaluate(test_loader, net, ctx, workers, args.top_k, bool(args.flip_test))
         late = trainer.measure_staleness(workers) if workers.is_async else {}
         progress.epoch_done(epoch, result, trainer.learning_rate, late)
         is_last = epoch + 1 == args.num_epochs

@@ -8,13 +8,13 @@ both ways together shrink from 32 + 32 to 2 + 32 bits, 1.88 times and no more.
 
 import os
 
+from averaging import WorkerTrainer
 from failure import UsageError
-from mxnet.gluon import Trainer
 
 SMALLEST = 1e-6  # MXNet tells the servers the threshold in six decimals
 
 
-class CompressingTrainer(Trainer):
+class CompressingTrainer(WorkerTrainer):
     """A Trainer for ``compression_params`` on a ``dist_sync`` store.
 
     MXNet's Trainer adds gradients up by ``pushpull``, which says ``Compression not supported with

@@ -45,7 +45,7 @@ class ImageSource:
                 raise UsageError(
                     "--image-shape: CIFAR-10 is 3,32,32; other sizes need --data-train"
                 )
-            self.name, self.arrays = load_images(args.data, args.data_dir)
+            self.name, self.arrays = load_images(args.data, args.data_dir, args.num_examples)
             highest = max(self.arrays[1].max(), self.arrays[3].max())
             if highest >= args.num_classes:
                 raise UsageError(
@@ -116,7 +116,7 @@ class ImageSource:
         self.arrays = (*train, *test)
 
 
-def load_images(source="auto", folder=None):
+def load_images(source="auto", folder=None, num_examples=None):
     """Load CIFAR-10, or the images that stand in for it.
 
     Parameters
@@ -125,6 +125,8 @@ def load_images(source="auto", folder=None):
         ``auto`` takes the files in ``folder``, else a download, else makes images, with a warning.
     folder : str, optional
         MXNet's own data folder when not given.
+    num_examples : int, optional
+        How many training images are going to be used: no more are made.
 
     Returns
     -------
@@ -147,7 +149,7 @@ def load_images(source="auto", folder=None):
             "images, whose accuracies are not comparable",
             file=sys.stderr,
         )
-    train = synthetic.make_images(synthetic.NUM_TRAIN, seed=0)
+    train = synthetic.make_images(synthetic.NUM_TRAIN, seed=0, first=num_examples)
     test = synthetic.make_images(synthetic.NUM_TEST, seed=1)
     return "self-made images", (*train, *test)
 

@@ -84,7 +84,7 @@ def create_parser():
         "--network",
         default="resnet18_v1",
         metavar="NAME",
-        help="any GluonCV classifier, or resnet with --num-layers; default %(default)s",
+        help="any GluonCV classifier, resnet with --num-layers, or fast; default %(default)s",
     )
     add("--num-layers", type=int, metavar="6n+2", help="layers of --network resnet; default 20")
     add("--num-classes", type=positive, default=10, metavar="N", help="default %(default)s")
@@ -139,7 +139,7 @@ def create_parser():
         type=int,
         choices=(0, 1),
         default=0,
-        help="flip half of the images; default 0",
+        help="flip half of the images, the others in the next epoch; default 0",
     )
     add(
         "--rgb-mean",
@@ -228,6 +228,13 @@ def create_parser():
         help="in [0, 1); default 0",
     )
     add(
+        "--lookahead",
+        type=count,
+        default=0,
+        metavar="N",
+        help="steps between two averagings of the weights; default 0: none",
+    )
+    add(
         "--gc-type",
         choices=("2bit",),
         help="compress the gradients that are pushed, dist_sync only; default: no",
@@ -263,6 +270,13 @@ def create_parser():
     )
     add(
         "--top-k", type=count, default=0, metavar="K", help="report top-K accuracy too; default: no"
+    )
+    add(
+        "--flip-test",
+        type=int,
+        choices=(0, 1),
+        default=0,
+        help="test each image and its mirror image, and add the scores; default 0",
     )
     add("--model-prefix", metavar="PATH", help="save checkpoints: PATH-0001.params, …")
     add(

@@ -98,6 +98,10 @@ class TrainLoader:
         self.num_workers, self.rank, self.seed = num_workers, rank, seed
         self.augmentation = augmentation or Augmentation()
 
+    def sample(self, number):
+        """Return up to ``number`` images, scaled, the same on every worker: (n, C, H, W)."""
+        return self.augmentation.scale(self.images[:number])
+
     def __len__(self):
         """Return the number of steps of an epoch, the same for every worker."""
         return -(-len(self.labels) // self.global_batch_size)

@@ -1,7 +1,7 @@
 """Make the process ready for MXNet 1.9.1: import this before mxnet, in every program and notebook.
 
-MXNet reads its surroundings once, while it is imported; servers and the scheduler never return from
-that import. So the work is done by importing this module, in this order:
+MXNet reads its surroundings once, while it is imported. So the work is done by importing this
+module, in this order; servers and the scheduler never return from it, as from ``import mxnet``:
 
 - OMP_NUM_THREADS: MXNet takes two processors for one core with two hyper-threads and starts half as
   many threads as there are processors. Here it gets every processor this process may use, divided
@@ -25,6 +25,8 @@ import sys
 import warnings
 from importlib import metadata, util
 from pathlib import Path
+
+from parameter_server import serve_if_told
 
 # Each after the libraries it needs itself.
 CUDA_LIBRARIES = (
@@ -124,3 +126,4 @@ remove_inherited_port()
 load_cuda_libraries()
 restore_numpy_names()
 sys.meta_path.insert(0, NotForMXNet)
+serve_if_told()

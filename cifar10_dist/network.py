@@ -7,6 +7,7 @@ import tempfile
 
 import mxnet as mx
 from failure import UsageError
+from fast_network import FastNetwork
 from gluoncv.model_zoo import get_model, get_model_list
 from gluoncv.model_zoo.cifarresnet import get_cifar_resnet
 
@@ -17,8 +18,8 @@ def create_network(name, num_classes, image_shape, ctx, num_layers=None):
     Parameters
     ----------
     name : str
-        Of a GluonCV model, or ``resnet`` for the CIFAR ResNet of ``num_layers`` layers (He et al.
-        2016, Identity Mappings in Deep Residual Networks), as in MXNet's older examples.
+        Of a GluonCV model, ``fast``, or ``resnet`` for the CIFAR ResNet of ``num_layers`` layers
+        (He et al. 2016, Identity Mappings in Deep Residual Networks), as in MXNet's older examples.
     num_classes : int
     image_shape : tuple of int
         (channels, height, width).
@@ -37,7 +38,7 @@ def create_network(name, num_classes, image_shape, ctx, num_layers=None):
         If there is no such network, or it does not classify images of this shape.
     """
     with mx.name.NameManager():  # parameter names that do not depend on what was created before
-        net = _build(name, num_classes, num_layers)
+        net = _build(name, num_classes, image_shape[0], num_layers)
     try:
         with contextlib.redirect_stdout(None):  # MXNet prints the shapes when it fails
             net.infer_shape(mx.nd.zeros((1,) + tuple(image_shape)))
@@ -77,7 +78,7 @@ def starts_with_batchnorm(net):
     return isinstance(net, mx.gluon.nn.BatchNorm)
 
 
-def _build(name, num_classes, num_layers):
+def _build(name, num_classes, channels, num_layers):
     if name == "resnet":
         layers = 20 if num_layers is None else num_layers
         if layers < 8 or (layers - 2) % 6:
@@ -87,6 +88,8 @@ def _build(name, num_classes, num_layers):
         return get_cifar_resnet(2, layers, classes=num_classes)
     if num_layers is not None:
         raise UsageError(f"--num-layers goes with --network resnet, not {name}")
+    if name == "fast":
+        return FastNetwork(num_classes, channels)
     if name.lower() not in get_model_list():
         raise UsageError(
             f"--network {name}: not a GluonCV model; try resnet18_v1, cifar_resnet20_v2, "

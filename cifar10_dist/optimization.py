@@ -4,6 +4,8 @@ import inspect
 
 import mxnet as mx
 from asynchronous import AsyncTrainer, allow_for_staleness
+from averaging import Lookahead, WorkerTrainer
+from buckets import BucketTrainer
 from compression import CompressingTrainer, compression_params
 from failure import UsageError
 from mxnet.contrib import amp
@@ -52,6 +54,10 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch, start=None):
     if momentum is not None:
         options["momentum"] = momentum
     params = net.collect_params()
+    lookahead = None
+    if args.lookahead and not workers.is_async:
+        learned = [param for param in params.values() if param.grad_req != "null"]
+        lookahead = Lookahead(learned, args.lookahead, steps_per_epoch * args.num_epochs)
     if workers.is_async:
         if start:
             done = (start.epoch * steps_per_epoch + start.step) * workers.count
@@ -60,17 +66,12 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch, start=None):
         schedule = None
     elif args.gc_type:
         compression = compression_params(args.gc_type, args.gc_threshold, global_batch_size)
-        trainer = CompressingTrainer(
-            params, args.optimizer, options, store, compression, update_on_kvstore=False
-        )
+        trainer = CompressingTrainer(params, args.optimizer, options, store, lookahead, compression)
         workers.compressed(compression["threshold"])
+    elif workers.count == 1 and len(ctx) == 1 and "dist" not in store.type:
+        trainer = WorkerTrainer(params, args.optimizer, options, None, lookahead)
     else:
-        # With one device and one worker there is nothing to add up.
-        alone = workers.count == 1 and len(ctx) == 1 and "dist" not in store.type
-        kvstore = None if alone else store
-        trainer = mx.gluon.Trainer(
-            params, args.optimizer, options, kvstore, update_on_kvstore=False
-        )
+        trainer = BucketTrainer(params, args.optimizer, options, store, lookahead)
     if args.dtype == "float16":
         amp.init_trainer(trainer)
     # The Trainer would do this in its first step, and then push gradients at once: on the way they
@@ -91,6 +92,8 @@ def explain(args, trainer, workers):
             f"dist_async: learning rate {optimizer.lr:g} for {args.lr:g}{kept}, as the gradients "
             f"of {workers.count} workers come late; --lr-scale none leaves them"
         )
+    if workers.is_async and args.lookahead:
+        yield "dist_async: no --lookahead: the weights are the servers'"
     if args.gc_type:
         yield (
             "gradients in 2 bits: pushes are 16 times smaller, pulls are not, so that both "

@@ -3,6 +3,7 @@
 import os
 import sys
 
+import fast_network
 from failure import UsageError
 from flags import WITHOUT_EFFECT, create_parser
 
@@ -19,6 +20,12 @@ def parse_args(argv=None):
     args, unknown = parser.parse_known_args(argv)
     if unknown:
         raise UsageError(f"unknown argument {unknown[0]!r}; --help lists the flags")
+    if args.network == "fast":  # has defaults of its own for what the command line leaves open
+        warmup_epochs = fast_network.WARMUP_SHARE * args.num_epochs
+        parser.set_defaults(**fast_network.DEFAULTS, warmup_epochs=warmup_epochs)
+        if args.kv_store != "dist_async":
+            parser.set_defaults(lr_scale="linear")
+        args = parser.parse_args(argv)
     _warn_of_flags_without_effect(args)
     _check(args)
     return args

@@ -136,6 +136,13 @@ class StreamLoader:
         )
         self._path, self._num_classes, self._seed = path, num_classes, seed
 
+    def sample(self, number):
+        """Return up to ``number`` images, scaled, the same on every worker: (n, C, H, W)."""
+        plain = {"shuffle": False, "rand_crop": False, "rand_mirror": False, "pad": 0}
+        whole = {"num_parts": 1, "part_index": 0, "batch_size": min(number, self.num_examples)}
+        batches = _open_stream(self._path, **dict(self._options, **plain, **whole))
+        return _next_batch(batches, self._path, self._num_classes).data[0].asnumpy()
+
     def __len__(self):
         """Return the number of steps of an epoch."""
         return self.num_examples // self.global_batch_size

@@ -19,8 +19,8 @@ from training_state import restore_optimizer, restore_statistics
 # fmt: off
 STEERING = (
     "optimizer", "lr", "lr-schedule", "lr-factor", "lr-step-epochs", "warmup-epochs", "lr-scale",
-    "mom", "wd", "label-smoothing", "dtype", "pad-size", "random-crop", "random-mirror",
-    "rgb-mean", "rgb-std",
+    "mom", "wd", "label-smoothing", "lookahead", "dtype", "pad-size", "random-crop",
+    "random-mirror", "rgb-mean", "rgb-std",
 )
 # fmt: on
 # What a place inside an epoch depends on.

@@ -18,7 +18,7 @@ CLASS_NAMES = [
 ]
 
 
-def make_images(num_examples, seed, num_classes=NUM_CLASSES):
+def make_images(num_examples, seed, num_classes=NUM_CLASSES, first=None):
     """Make a balanced, shuffled set of textures.
 
     Parameters
@@ -29,6 +29,8 @@ def make_images(num_examples, seed, num_classes=NUM_CLASSES):
         The same seed gives the same bytes on every machine.
     num_classes : int
         From 1 to 10.
+    first : int, optional
+        Make only so many of them, the first.
 
     Returns
     -------
@@ -37,11 +39,11 @@ def make_images(num_examples, seed, num_classes=NUM_CLASSES):
     """
     rng = np.random.RandomState(seed)
     labels = rng.permutation(np.arange(num_examples) % num_classes).astype(np.int32)
-    images = np.empty((num_examples, 3, SIZE, SIZE), np.uint8)
-    for start in range(0, num_examples, 1000):  # a piece at a time keeps the memory small
-        part = labels[start : start + 1000]
-        images[start : start + 1000] = _draw(part, rng)
-    return images, labels
+    count = min(num_examples, first or num_examples)
+    pieces = [np.empty((0, 3, SIZE, SIZE), np.uint8)]
+    for start in range(0, count, 1000):  # a piece at a time keeps the memory small
+        pieces.append(_draw(labels[start : start + 1000], rng).astype(np.uint8))
+    return np.concatenate(pieces)[:count], labels[:count]
 
 
 def _draw(labels, rng):

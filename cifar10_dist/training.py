@@ -152,7 +152,7 @@ def train_epoch(
     return len(loader)
 
 
-def evaluate(loader, net, ctx, workers, top_k=0):
+def evaluate(loader, net, ctx, workers, top_k=0, flip=False):
     """Measure the network on a test set that the workers share, each example counted once.
 
     Parameters
@@ -162,6 +162,8 @@ def evaluate(loader, net, ctx, workers, top_k=0):
     workers : workers.Workers
     top_k : int
         Also count an example as right whose label is among the ``top_k`` first; 0 for no.
+    flip : bool
+        Whether to add the scores of each image and its mirror image, and halve them.
 
     Returns
     -------
@@ -173,7 +175,10 @@ def evaluate(loader, net, ctx, workers, top_k=0):
     counts = np.zeros(4)  # right, right among the first k, loss, examples
     for batch in loader:
         data, labels = _split(batch, ctx)
-        for output, label in zip([net(x) for x in data], labels):
+        outputs = [net(x) for x in data]
+        if flip:
+            outputs = [(out + net(x.flip(axis=3))) / 2 for out, x in zip(outputs, data)]
+        for output, label in zip(outputs, labels):
             counts += _count(output.astype("float32"), label, top_k)
     right, right_top_k, loss, num_examples = workers.sum(counts)
     result = {"accuracy": right / num_examples, "loss": loss / num_examples}

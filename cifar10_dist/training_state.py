@@ -15,7 +15,7 @@ def collect_optimizer(trainer):
 
     Parameters
     ----------
-    trainer : mxnet.gluon.Trainer
+    trainer : averaging.WorkerTrainer
         That updates on the workers: what the servers of ``dist_async`` hold cannot be asked for.
 
     Returns
@@ -42,6 +42,8 @@ def collect_optimizer(trainer):
         for index, state in updater.states.items()
         for place, leaf in enumerate(_leaves(state))
     }
+    for name, averages in trainer.lookahead.arrays.items() if trainer.lookahead else ():
+        arrays[f"lookahead:{name}"] = averages[0].copyto(mx.cpu())
     return facts, arrays
 
 
@@ -50,7 +52,7 @@ def restore_optimizer(trainer, facts, arrays):
 
     Parameters
     ----------
-    trainer : mxnet.gluon.Trainer
+    trainer : averaging.WorkerTrainer
         With the same optimizer and network, not yet used.
     facts : dict
     arrays : dict of ndarray
@@ -65,6 +67,9 @@ def restore_optimizer(trainer, facts, arrays):
                 value = arrays[f"optimizer:{param.name}:{place}"]
                 leaf[:] = mx.nd.array(value, dtype=value.dtype)
             updater.states[index], updater.states_synced[index] = state, True
+    if trainer.lookahead:
+        begun = {n.partition(":")[2]: a for n, a in arrays.items() if n.startswith("lookahead:")}
+        trainer.lookahead.restore(begun)
     index_of = trainer._param2idx
     counts = {index_of[name]: count for name, count in facts["counts"].items()}
     for ctx in trainer._contexts:

@@ -11,6 +11,7 @@ import checkpoint
 import mxnet as mx
 import numpy as np
 import pytest
+from averaging import WorkerTrainer
 from checkpoint import Broken
 from mxnet.contrib.amp.loss_scaler import LossScaler
 from mxnet.gluon import nn
@@ -137,9 +138,7 @@ def make(optimizer, num_devices):
     options = {"learning_rate": 0.01}
     if optimizer in ("sgd", "nag", "signum", "lars", "lbsgd", "ccsgd"):
         options["momentum"] = 0.9
-    trainer = mx.gluon.Trainer(
-        net.collect_params(), optimizer, options, kvstore="device", update_on_kvstore=False
-    )
+    trainer = WorkerTrainer(net.collect_params(), optimizer, options, "device")
     return net, trainer
 
 

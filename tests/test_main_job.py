@@ -13,7 +13,7 @@ from test_records import write
 
 TIME_BUDGET_S = 120
 SMALL = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8")
-SHORT = (*SMALL, "--num-examples", "1000", "--batch-size", "50", "--num-epochs", "1")
+SHORT = (*SMALL, "--num-examples", "500", "--batch-size", "25", "--num-epochs", "1")
 
 
 def assert_agree(job, workers, epochs):
@@ -33,7 +33,7 @@ def test_devices_of_one_process_train(kind):
 
 
 def test_two_workers_learn_and_the_lines_are_as_promised():
-    size = ("--num-examples", "5000", "--batch-size", "64", "--num-epochs", "3")
+    size = ("--num-examples", "2560", "--batch-size", "64", "--num-epochs", "3")
     job = train_with(2, *SMALL, *size)
     assert assert_agree(job, 2, 3)[-1] > 0.8
     line = r"\[worker 0\] Epoch\[0\] Batch \[20\]\tSpeed: \d+\.\d\d samples/sec\taccuracy=0\.\d{6}"

@@ -61,9 +61,9 @@ def prose(notebook):
 
 
 def texts_of(cell):
-    """What a cell put out, as texts, pictures left out."""
+    """What a cell put out, without pictures: what was printed, in one piece, then the rest."""
+    yield "".join(output.get("text", "") for output in cell.outputs)
     for output in cell.outputs:
-        yield output.get("text", "")
         for kind, content in output.get("data", {}).items():
             if kind.startswith("text/"):
                 yield re.sub(r"base64,[\w+/=]*", "", content)

@@ -169,7 +169,7 @@ def test_the_check_is_a_table_with_a_fix(tmp_path):
 def test_a_host_without_mxnet_is_told(tmp_path):
     job = launch(tmp_path, "-n", 2, *on_hosts(), "/usr/bin/python3 train.py", cwd="/tmp")
     assert job.status == 2
-    assert "d1: /usr/bin/python3: import mxnet: ModuleNotFoundError" in job.last_words()
+    assert "d1: /usr/bin/python3: No module named 'mxnet'" in job.last_words()
     assert "`make setup` there, and name its .venv/bin/python" in job.last_words()
 
 

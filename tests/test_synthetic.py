@@ -24,6 +24,11 @@ def test_classes_are_balanced_and_sets_differ():
     assert len(synthetic.CLASS_NAMES) == len(set(synthetic.CLASS_NAMES)) == 10
 
 
+def test_the_first_images_can_be_made_alone():
+    whole, part = synthetic.make_images(3000, 0), synthetic.make_images(3000, 0, first=1200)
+    assert all(np.array_equal(a[:1200], b) for a, b in zip(whole, part))
+
+
 def test_softmax_regression_on_pixels_stays_under_one_half():
     (images, labels), test = synthetic.make_images(5000, 0), synthetic.make_images(2000, 1)
     pixels = lambda x: x.reshape(len(x), -1).astype("float32") / 127.5 - 1  # noqa: E731

@@ -14,8 +14,8 @@ def compare(net, workers):
     print("the same parameters", flush=True)
 
 
-def evaluate_and_compare(loader, net, ctx, workers, top_k):
-    result = evaluate(loader, net, ctx, workers, top_k)
+def evaluate_and_compare(loader, net, ctx, workers, *options):
+    result = evaluate(loader, net, ctx, workers, *options)
     compare(net, workers)
     return result
 

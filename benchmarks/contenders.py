@@ -1,0 +1,112 @@
+"""The programs that are compared, as commands of their own, and how to read what they print."""
+
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PEERS = Path(__file__).resolve().parent / "peers"
+PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
+OURS = [sys.executable, "cifar10_dist/cifar10_dist.py"]
+LAUNCH = [sys.executable, "tools/launch.py", "--launcher", "local"]
+TIME_LIMIT_S = 3600
+# Threads and the like are for the programs to choose.
+CHOSEN_ELSEWHERE = re.compile(r"OMP_|MKL_|MXNET_|KMP_|TORCH|PYTHONPATH")
+
+
+class Failed(RuntimeError):
+    """A program that is to be measured did not end well."""
+
+
+def run(*commands, env=None):
+    """Run programs at the same time.
+
+    Parameters
+    ----------
+    commands : list of str
+        Each with its words.
+    env : dict, optional
+        Added to the environment.
+
+    Returns
+    -------
+    dict
+        Means over the programs of what :func:`read` finds; ``seconds`` of all together.
+    """
+    base = {k: v for k, v in os.environ.items() if not CHOSEN_ELSEWHERE.match(k)}
+    base.update(env or {}, PYTHONUNBUFFERED="1")
+    start = time.time()
+    with tempfile.TemporaryDirectory() as folder:
+        outputs = [open(Path(folder, str(i)), "w+") for i in range(len(commands))]
+        running = [
+            subprocess.Popen(c, cwd=ROOT, env=base, stdout=o, stderr=subprocess.STDOUT)
+            for c, o in zip(commands, outputs)
+        ]
+        found = []
+        for process, output in zip(running, outputs):
+            process.wait(TIME_LIMIT_S)
+            output.seek(0)
+            text = output.read()
+            output.close()
+            if process.returncode:
+                raise Failed(f"{' '.join(process.args)}: status {process.returncode}\n{text}")
+            found.append(read(text, start))
+    seconds = time.time() - start
+    means = {name: statistics.mean(f[name] for f in found) for name in found[0]}
+    return dict(means, seconds=seconds)
+
+
+def read(text, start=0.0):
+    """Find the figures in what a program printed.
+
+    Returns
+    -------
+    dict
+        ``speed`` in samples/s of one process, the median of its speed lines without the first;
+        ``parameters``; ``peak_mb``; ``first_batch_s`` after ``start``; ``accuracy``, the last.
+    """
+    found = {}
+    speeds = [float(s) for s in re.findall(r"Speed: ([\d.]+) samples/sec", text)]
+    if len(speeds) > 1:
+        found["speed"] = statistics.median(speeds[1:])
+    for name, pattern in (
+        ("parameters", r"Parameters: (\d+)"),
+        ("peak_mb", r"Peak memory: ([\d.]+) MB"),
+        ("accuracy", r"Test_acc ([\d.]+)"),
+    ):
+        values = re.findall(pattern, text)
+        if values:
+            found[name] = float(values[-1])
+    first = re.search(r"First batch at ([\d.]+)", text)
+    if first:
+        found["first_batch_s"] = float(first[1]) - start
+    return found
+
+
+def ours(network="resnet18_v1", batch_size=256, steps=40, workers=1, lines=10, options=()):
+    """Our program on one repeated batch, alone or with as many servers as workers."""
+    command = [
+        *OURS, "--data", "synthetic", "--network", network, "--batch-size", str(batch_size),
+        "--num-epochs", "1", "--benchmark", "--num-batches", str(steps),
+        "--disp-batches", str(lines), *options,
+    ]  # fmt: skip
+    if workers == 1:
+        return command
+    return [*LAUNCH, "-n", str(workers), "-s", str(workers), *command]
+
+
+def torch(network="resnet18", batch_size=256, steps=40, workers=1, lines=10, options=()):
+    """PyTorch's, alone or with DDP over gloo under torchrun."""
+    command = [
+        str(PEERS / "torch_train.py"), "--network", network, "--batch-size", str(batch_size),
+        "--num-batches", str(steps), "--disp-batches", str(lines), *options,
+    ]  # fmt: skip
+    if workers == 1:
+        return [str(PEERS_PYTHON), *command]
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", str(workers)]
+    return [str(PEERS_PYTHON), *launcher, *command]

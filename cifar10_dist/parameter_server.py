@@ -1,0 +1,53 @@
+"""The roles that hold no data: servers and the scheduler, without the Python half of MXNet.
+
+``import mxnet`` turns a process that has one of these roles into it, after two seconds in which it
+prepares Python functions for thousands of operators. A server adds up arrays and needs none of
+them, so that it is started here with the same calls to MXNet's library. Only ``dist_async`` sends
+the servers an optimizer, which is Python's: then they import the rest.
+"""
+
+import ctypes
+import os
+import pickle
+import sys
+from importlib import util
+
+ROLES = ("server", "scheduler")
+OPTIMIZER = 0  # what a worker's command to the servers is about: kController in kvstore.py
+
+
+def serve_if_told():
+    """Be what ``DMLC_ROLE`` says until the job is over, and leave; return at once for a worker."""
+    role = os.environ.get("DMLC_ROLE")
+    package = util.find_spec("mxnet")
+    if role not in ROLES or package is None:
+        return
+    path = os.path.join(package.submodule_search_locations[0], "libmxnet.so")
+    if not os.path.exists(path):  # not from a wheel: import mxnet knows where it is
+        return
+    library = ctypes.CDLL(path)
+    library.MXGetLastError.restype = ctypes.c_char_p
+    store = ctypes.c_void_p()
+    _check(library, library.MXKVStoreCreate(b"dist", ctypes.byref(store)))
+    held = []  # what the library goes on using
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
+    def control(command, content, _):
+        if command != OPTIMIZER:
+            print(f"a server does not know command {command}", file=sys.stderr, flush=True)
+            return
+        os.environ["DMLC_ROLE"] = "worker"  # or the import would start a second server
+        import mxnet
+
+        os.environ["DMLC_ROLE"] = role
+        held.append(mxnet.kvstore.KVStore(store))
+        held[-1].set_optimizer(pickle.loads(content))
+
+    _check(library, library.MXKVStoreRunServer(store, control, None))
+    sys.stdout.flush()
+    os._exit(0)  # the store is closed: nothing must try to close it again
+
+
+def _check(library, status):
+    if status:
+        raise RuntimeError(library.MXGetLastError().decode())
