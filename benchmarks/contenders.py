@@ -42,7 +42,7 @@ def run(*commands, env=None):
     base.update(env or {}, PYTHONUNBUFFERED="1")
     start = time.time()
     with tempfile.TemporaryDirectory() as folder:
-        outputs = [open(Path(folder, str(i)), "w+") for i in range(len(commands))]
+        outputs = [open(Path(folder, str(i)), "w+") for i in range(len(commands))]  # noqa: SIM115
         running = [
             subprocess.Popen(c, cwd=ROOT, env=base, stdout=o, stderr=subprocess.STDOUT)
             for c, o in zip(commands, outputs)
