@@ -9,13 +9,16 @@ HOSTS   ?= 2
 DATA    ?=
 JUPYTER_ARGS ?=
 RUNS    ?= 20
+QUICK   ?=
+ONLY    ?=
+PEERS   := .venv-peers/bin/python
 
 # Any Python will do to start with; make_venv.py chooses the one for .venv.
 START := $(firstword $(foreach name,python3 python3.11 python3.10 python3.12 python3.9 python3.8, \
 	$(shell command -v $(name) 2>/dev/null)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test notebooks jupyter cluster chaos test-pythons test-gpu-install lint clean
+.PHONY: help setup train test notebooks jupyter cluster chaos bench test-pythons test-gpu-install lint clean
 
 help:
 	@echo "make setup             build .venv (PYTHON=python3.10, DEVICE=cpu or gpu: default, what fits)"
@@ -25,6 +28,7 @@ help:
 	@echo "make notebooks         run the notebooks and keep what they put out (DATA=folder of images)"
 	@echo "make cluster           two real ssh hosts on this machine, as root on Linux (HOSTS=)"
 	@echo "make chaos             disturb jobs and trainings at random: nothing is left or lost (RUNS=)"
+	@echo "make bench             measure beside PyTorch and the published example (QUICK=1, ONLY=, DATA=)"
 	@echo "make test-pythons      a short training run on every Python from 3.8 to 3.12 here (PYTHONS=)"
 	@echo "make test-gpu-install  install the GPU packages and import them, without a GPU (2 GB)"
 	@echo "make lint              check the style of the code"
@@ -57,6 +61,16 @@ chaos: setup
 	@LAUNCH_CHAOS_RUNS=$(RUNS) .venv/bin/python -m pytest tests/test_launch_chaos.py
 	@PYTHONPATH=cifar10_dist .venv/bin/python tests/training_chaos.py $(RUNS)
 
+# PyTorch has an environment of its own: it wants another NumPy.
+$(PEERS): benchmarks/peers/requirements-peers.txt
+	@$(START) -m venv .venv-peers
+	@$(PEERS) -m pip install --quiet --requirement $<
+	@touch $@
+
+bench: setup $(PEERS)
+	@.venv/bin/python benchmarks/bench.py $(if $(QUICK),--rounds 1 --only one-process --only workers-32) \
+		$(addprefix --only ,$(ONLY)) $(if $(DATA),--data "$(DATA)")
+
 test-pythons: setup
 	@.venv/bin/python tests/smoke_pythons.py $(PYTHONS)
 
@@ -68,5 +82,5 @@ lint: setup
 	@.venv/bin/python -m ruff format --check .
 
 clean:
-	rm -rf .venv .venv.lock build .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-peers .venv.lock build .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -92,8 +92,8 @@ def ours(network="resnet18_v1", batch_size=256, steps=40, workers=1, lines=10, o
     """Our program on one repeated batch, alone or with as many servers as workers."""
     command = [
         *OURS, "--data", "synthetic", "--network", network, "--batch-size", str(batch_size),
-        "--num-epochs", "1", "--benchmark", "--num-batches", str(steps),
-        "--disp-batches", str(lines), *options,
+        "--num-examples", str(min(steps * batch_size * workers, 10_000)), "--num-epochs", "1",
+        "--benchmark", "1", "--disp-batches", str(lines), *options,
     ]  # fmt: skip
     if workers == 1:
         return command

@@ -86,7 +86,8 @@ def train(args, stopper):
     start.restore(net, trainer, workers)
     saver = Saver(args, start, facts, net, trainer, workers, stopper)
 
-    progress = Progress(workers.rank, len(train_loader), args.disp_batches, args.log_dir)
+    measured = bool(args.benchmark)
+    progress = Progress(workers.rank, len(train_loader), args.disp_batches, args.log_dir, measured)
     if workers.rank == 0:
         devices = f"{len(ctx)} device(s) each ({', '.join(map(str, ctx))})"
         sizes = f"{args.batch_size} a worker, {train_loader.global_batch_size} in all"
@@ -117,6 +118,8 @@ def train(args, stopper):
             is_last = True
         if saver.epoch_done(epoch + 1, is_last, accuracy=result["accuracy"]):
             break
+    if measured and workers.rank == 0:
+        progress.report_size(net)
     progress.close()
     return saver.finish()  # nobody leaves while others still need the servers
 

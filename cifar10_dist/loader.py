@@ -1,5 +1,6 @@
 """Whole batches from one array: gathered, cropped, flipped and normalised with NumPy."""
 
+import ctypes
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -7,6 +8,8 @@ from itertools import islice
 import mxnet as mx
 import numpy as np
 from sampler import SplitSampler, epoch_permutation, split_range
+
+PIECE = 32  # images that are worked on at a time: they stay in the processor's cache
 
 
 @dataclass
@@ -45,19 +48,22 @@ class Augmentation:
     def draw(self, length, seed, epoch):
         """Draw top, left (0 to 2*pad) and flip (0 or 1) of every example, shape (length, 3).
 
-        They depend on (seed, epoch, example) alone, not on which worker sees the example.
+        They depend on (seed, epoch, example) alone, not on which worker sees the example. An image
+        that is flipped in one epoch is not in the next (Jordan 2024, arXiv 2404.00498).
         """
-        rng = np.random.RandomState([seed, epoch, 1])
-        place = rng.randint(0, 2 * self.pad + 1, (length, 2))
-        return np.concatenate([place, rng.randint(0, 2, (length, 1))], axis=1)
+        place = np.random.RandomState([seed, epoch, 1]).randint(0, 2 * self.pad + 1, (length, 2))
+        first = np.random.RandomState([seed, 0, 2]).randint(0, 2, (length, 1))
+        return np.concatenate([place, (first + epoch) % 2], axis=1)
 
     def change(self, images, draws):
-        """Crop and flip images of shape (n, C, H, W) as drawn."""
+        """Crop and flip images of shape (n, C, H, W) as drawn; the images given may be used up."""
         if self.random_mirror:
-            images = np.where(draws[:, 2, None, None, None] == 1, images[..., ::-1], images)
+            flipped = np.flatnonzero(draws[:, 2])
+            images[flipped] = images[flipped][..., ::-1]
         if self.random_crop and self.pad:
-            margin = (self.pad, self.pad)
-            padded = np.pad(images, ((0, 0), (0, 0), margin, margin))
+            height, width = images.shape[2:]
+            padded = np.zeros(images.shape[:2] + (height + 2 * self.pad, width + 2 * self.pad), "B")
+            padded[:, :, self.pad : -self.pad, self.pad : -self.pad] = images
             windows = np.lib.stride_tricks.as_strided(  # every crop of every image, no copy
                 padded,
                 (len(images), 2 * self.pad + 1, 2 * self.pad + 1) + images.shape[1:],
@@ -67,11 +73,29 @@ class Augmentation:
             images = windows[np.arange(len(images)), draws[:, 0], draws[:, 1]]
         return images
 
-    def scale(self, images):
-        """Turn bytes into float32, (x - mean) / std by channel."""
-        mean = np.array(self.mean, np.float32)[:, None, None]
-        std = np.array(self.std, np.float32)[:, None, None]
-        return (images - mean) / std if mean.any() else images / std
+    def scale(self, images, out=None):
+        """Turn bytes of shape (n, C, H, W) into float32, (x - mean) / std by channel."""
+        channels = images.shape[1]
+        factor = 1 / np.array(self.std[:channels], np.float32)[:, None, None]
+        shift = np.array(self.mean[:channels], np.float32)[:, None, None] * factor
+        out = np.empty(images.shape, np.float32) if out is None else out
+        out[...] = images
+        out *= factor
+        if shift.any():
+            out -= shift
+        return out
+
+    def load(self, images, indices, draws=None):
+        """Gather images by their indices, change them as drawn, and scale them, into an NDArray."""
+        data = mx.nd.empty((len(indices),) + images.shape[1:])
+        memory = _memory_of(data)
+        for start in range(0, len(indices), PIECE):
+            part = indices[start : start + PIECE]
+            piece = images[part]
+            if draws is not None:
+                piece = self.change(piece, draws[part])
+            self.scale(piece, memory[start : start + PIECE])
+        return data
 
 
 class TrainLoader:
@@ -118,9 +142,8 @@ class TrainLoader:
     def _batch(self, indices, global_size, draws):
         if not len(indices):
             return Batch(None, None, global_size)
-        images = self.augmentation.change(self.images[indices], draws[indices])
-        data = mx.nd.array(self.augmentation.scale(images), dtype="float32")
-        return Batch(data, mx.nd.array(self.labels[indices], dtype="float32"), global_size)
+        data = self.augmentation.load(self.images, indices, draws)
+        return Batch(data, _as_float(self.labels[indices]), global_size)
 
 
 class EvalLoader:
@@ -134,10 +157,9 @@ class EvalLoader:
 
     def __iter__(self):
         for start in range(0, len(self.labels), self.batch_size):
-            part = slice(start, start + self.batch_size)
-            data = mx.nd.array(self.augmentation.scale(self.images[part]), dtype="float32")
-            label = mx.nd.array(self.labels[part], dtype="float32")
-            yield Batch(data, label, len(label))
+            part = np.arange(start, min(start + self.batch_size, len(self.labels)))
+            data = self.augmentation.load(self.images, part)
+            yield Batch(data, _as_float(self.labels[part]), len(part))
 
 
 class RepeatedBatch:
@@ -154,6 +176,23 @@ class RepeatedBatch:
     def epoch(self, epoch, first_step=0):
         """Yield as many batches as the loader would."""
         return (self._batch for _ in range(first_step, len(self)))
+
+
+def _memory_of(array):
+    """Return the memory of a new NDArray on the CPU, which nothing else knows yet, to be filled.
+
+    ``mx.nd.array`` would copy what was prepared elsewhere, and wait until all work that is queued
+    is done, so that nothing could be prepared ahead.
+    """
+    pointer = ctypes.POINTER(ctypes.c_float)()
+    mx.base.check_call(mx.base._LIB.MXNDArrayGetData(array.handle, ctypes.byref(pointer)))
+    return np.ctypeslib.as_array(pointer, array.shape)
+
+
+def _as_float(labels):
+    array = mx.nd.empty(labels.shape)
+    _memory_of(array)[:] = labels
+    return array
 
 
 def _one_ahead(batches):

@@ -2,6 +2,7 @@
 
 import inspect
 
+import fast_network
 import mxnet as mx
 from asynchronous import AsyncTrainer, allow_for_staleness
 from averaging import Lookahead, WorkerTrainer
@@ -83,7 +84,11 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch, start=None):
 
 
 def explain(args, trainer, workers):
-    """Say what the program does on its own account with gradients that come late or shortened."""
+    """Say what the program does on its own account: defaults of a network, late gradients."""
+    if args.network == "fast":
+        names = [*fast_network.DEFAULTS, "lr_scale", "warmup_epochs"]
+        chosen = [f"--{name.replace('_', '-')} {_as_flag(getattr(args, name))}" for name in names]
+        yield f"--network fast trains with {' '.join(chosen)}"
     if workers.is_async and args.lr_scale == "staleness":
         optimizer = trainer.optimizer.inner
         momentum = getattr(optimizer, "momentum", None)
@@ -99,3 +104,10 @@ def explain(args, trainer, workers):
             "gradients in 2 bits: pushes are 16 times smaller, pulls are not, so that both "
             "together shrink 1.88 times at most"
         )
+
+
+def _as_flag(value):
+    """Write a value as on the command line."""
+    if isinstance(value, tuple):
+        return ",".join(map(_as_flag, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

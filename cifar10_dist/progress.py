@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import resource
 import sys
 import time
 from pathlib import Path
@@ -53,10 +54,13 @@ class Progress:
         Batches between two speed lines.
     log_dir : str, optional
         Folder for TensorBoard events and ``metrics.jsonl`` (one JSON object an epoch).
+    is_measured : bool
+        Whether to tell when the first batch is trained, which makes that step wait.
     """
 
-    def __init__(self, rank, num_steps, disp_batches=20, log_dir=None):
+    def __init__(self, rank, num_steps, disp_batches=20, log_dir=None, is_measured=False):
         self.is_first = rank == 0
+        self._tells_first = is_measured and self.is_first
         self.num_steps, self.disp_batches = num_steps, disp_batches
         self._bar = None
         self._writer = self._metrics = None
@@ -73,6 +77,10 @@ class Progress:
 
     def batch_done(self, epoch, step, batch, outputs, labels):
         """Count a batch; now and then print MXNet's speed line, of this worker's examples."""
+        if self._tells_first:
+            mx.nd.waitall()
+            self.say(f"First batch at {time.time():.3f}")
+            self._tells_first = False
         self._seen += sum(len(y) for y in labels)
         # Kept on the devices: reading a number here would make every step wait for the last.
         self._right += [(out.argmax(axis=1) == y).sum() for out, y in zip(outputs, labels)]
@@ -129,6 +137,12 @@ class Progress:
             for name, value in row.items():
                 self._writer.add_scalar(name, value, epoch)
             self._writer.flush()
+
+    def report_size(self, net):
+        """Print the number of parameters that are learned, and the peak memory of this process."""
+        learned = [p.data().size for p in net.collect_params().values() if p.grad_req != "null"]
+        peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # Linux counts in kB
+        self.say(f"Parameters: {sum(learned)}\nPeak memory: {peak_mb:.1f} MB")
 
     def say(self, line):
         """Print a line where the bar does not overwrite it."""

@@ -79,3 +79,20 @@ def test_the_test_set_is_shared_out_whole_and_in_order(workers, batch_size):
 def test_an_error_in_the_thread_that_prepares_batches_is_raised_here():
     with pytest.raises(IndexError):
         list(TrainLoader(IMAGES[:5], LABELS, 4).epoch(0))
+
+
+def test_an_image_is_flipped_in_every_other_epoch():
+    first, second, third = (ALL.draw(50, 0, epoch)[:, 2] for epoch in range(3))
+    np.testing.assert_array_equal(first, 1 - second)
+    np.testing.assert_array_equal(first, third)
+
+
+def test_gray_images_stay_gray():
+    batch = next(iter(EvalLoader(IMAGES[:, :1], LABELS, 23)))
+    np.testing.assert_allclose(batch.data.asnumpy(), IMAGES[:, :1] / 255, rtol=1e-6)
+
+
+def test_the_images_that_batches_are_made_of_stay_as_they_are():
+    before = IMAGES.copy()
+    epoch_of(1, 0, 7)
+    np.testing.assert_array_equal(IMAGES, before)

@@ -5,7 +5,7 @@ from torch import nn
 
 def create_network(name):
     """Create ``resnet18`` or ``fast``."""
-    return {"resnet18": ResNet18}[name]()
+    return {"resnet18": ResNet18, "fast": FastNetwork}[name]()
 
 
 def normalised(channels):
@@ -56,3 +56,26 @@ class ResNet18(nn.Sequential):
             width_in = width
         head = [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10)]
         super().__init__(*stem, *blocks, *head)
+
+
+class FastNetwork(nn.Sequential):
+    """As ``--network fast``: fixed whitening, three blocks of two convolutions, a linear layer."""
+
+    def __init__(self, widths=(32, 128, 128)):
+        whitening = nn.Conv2d(3, 32, 3)
+        whitening.weight.requires_grad_(False)
+        layers, width_in = [whitening, nn.ReLU()], 32
+        for width in widths:
+            for first in (True, False):
+                norm = nn.BatchNorm2d(width, momentum=0.4)
+                norm.weight.requires_grad_(False)
+                layers.append(nn.Conv2d(width_in, width, 3, padding=1, bias=False))
+                layers += [nn.MaxPool2d(2)] if first else []
+                layers += [norm, nn.ReLU(inplace=True)]
+                width_in = width
+        layers += [nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.Linear(width_in, 10, bias=False)]
+        super().__init__(*layers)
+
+    def forward(self, x):
+        """Map (n, 3, 32, 32) to scores (n, 10)."""
+        return super().forward(x) / 9

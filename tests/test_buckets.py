@@ -1,0 +1,62 @@
+"""Gradients in buckets: the same updates, fewer messages."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+from averaging import Lookahead, WorkerTrainer
+from buckets import BucketTrainer, _group
+from mxnet.gluon import nn
+
+TIME_BUDGET_S = 15
+SIZES = (3, 200, 5, 70, 2)
+
+
+def trained(kind, num_devices=2, steps=3, **options):
+    """Train a small network, and return its parameters and its Trainer."""
+    mx.random.seed(0)
+    ctx = [mx.cpu(i) for i in range(num_devices)]
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        for width, width_in in zip(SIZES[1:], SIZES):
+            net.add(nn.Dense(width, in_units=width_in))
+    net.initialize(mx.init.Xavier(), ctx=ctx)
+    settings = {"learning_rate": 0.1, "momentum": 0.9}
+    store = mx.kv.create("device")
+    trainer = kind(net.collect_params(), "sgd", settings, store, **options)
+    for step in range(steps):
+        with mx.autograd.record():
+            losses = [
+                (net(mx.nd.ones((4, 3), c) * (step + i)) ** 2).sum() for i, c in enumerate(ctx)
+            ]
+        mx.autograd.backward(losses)
+        trainer.step(4)
+    return [p.data(c).asnumpy() for p in net.collect_params().values() for c in ctx], trainer
+
+
+@pytest.mark.parametrize("bucket_bytes", [0, 1000, 1 << 20])
+def test_buckets_of_any_size_make_the_updates_of_messages_for_each_parameter(bucket_bytes):
+    plain, _ = trained(WorkerTrainer)
+    ours, trainer = trained(BucketTrainer, bucket_bytes=bucket_bytes)
+    for x, y in zip(plain, ours):
+        np.testing.assert_array_equal(x, y)
+    wanted = {0: 8, 1000: 3, 1 << 20: 1}
+    assert len(trainer._buckets) == wanted[bucket_bytes]
+
+
+def test_a_bucket_is_full_when_it_has_its_bytes_and_keeps_the_order_of_the_layers():
+    params = [mx.gluon.Parameter(f"p{i}", shape=(size,)) for i, size in enumerate((10, 300, 20, 5))]
+    for param in params:
+        param.initialize()
+    groups = _group(params, 1000)
+    assert [[param.name for param in group] for group in groups] == [["p0"], ["p1", "p2", "p3"]]
+
+
+def test_lookahead_ends_at_the_average_it_took_on_the_way():
+    param = mx.gluon.Parameter("p", shape=(1,))
+    param.initialize()
+    lookahead = Lookahead([param], period=2, num_steps=5)
+    for step, value in enumerate((1.0, 2.0, 3.0, 4.0, 5.0), 1):
+        param.set_data(mx.nd.array([value]))
+        lookahead.step(step)
+    kept = 0.95**2 * (4 / 5) ** 3  # at step 4; step 2 begins the average, step 5 ends at it
+    assert param.data().asscalar() == pytest.approx(kept * 2 + (1 - kept) * 4)

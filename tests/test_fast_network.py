@@ -1,0 +1,59 @@
+"""The fast network: its whitening, its first steps, and every way to train it."""
+
+import fast_network
+import mxnet as mx
+import numpy as np
+import pytest
+import synthetic
+from loader import Augmentation
+from network import create_network
+from options import parse_args
+from running import accuracies, train, train_with
+
+TIME_BUDGET_S = 90
+SHORT = ("--data", "synthetic", "--network", "fast", "--num-examples", "2048")
+SHORT += ("--batch-size", "64", "--num-epochs", "2")
+IMAGES = synthetic.make_images(1000, 0)[0]
+
+
+def test_what_the_whitening_puts_out_is_uncorrelated_and_of_equal_size():
+    """Its positive half: the other is its negative."""
+    net = create_network("fast", 10, (3, 32, 32), [mx.cpu()])
+    images = Augmentation(mean=(120.0,) * 3, std=(60.0,) * 3).scale(IMAGES)
+    net.whiten(images)
+    out = net.whitening(mx.nd.array(images)).asnumpy()[:, : fast_network.PATTERNS]
+    flat = out.transpose(1, 0, 2, 3).reshape(fast_network.PATTERNS, -1)
+    moments = flat @ flat.T / flat.shape[1]
+    np.testing.assert_allclose(moments, np.eye(fast_network.PATTERNS), atol=0.1)
+
+
+def test_convolutions_begin_by_handing_their_inputs_on():
+    weight = mx.nd.empty((5, 3, 3, 3))
+    fast_network.Identity()("weight", weight)
+    data = mx.nd.random.uniform(shape=(2, 3, 6, 6))
+    out = mx.nd.Convolution(data, weight, kernel=(3, 3), pad=(1, 1), num_filter=5, no_bias=True)
+    np.testing.assert_array_equal(out[:, :3].asnumpy(), data.asnumpy())
+    assert abs(out[:, 3:].asnumpy()).max() > 0
+
+
+def test_the_command_line_overrides_the_defaults_of_the_network():
+    args = parse_args(["--network", "fast", "--num-epochs", "10", "--lr", "0.1"])
+    assert (args.lr, args.optimizer, args.lr_scale) == (0.1, "nag", "linear")
+    assert args.warmup_epochs == pytest.approx(2.3)
+    assert parse_args(["--network", "resnet18_v1"]).optimizer == "adam"
+
+
+def test_the_whitening_is_not_learned_and_gray_images_will_do():
+    net = create_network("fast", 4, (1, 28, 28), [mx.cpu()])
+    assert net.whitening.weight.grad_req == "null"
+    assert net(mx.nd.zeros((2, 1, 28, 28))).shape == (2, 4)
+
+
+@pytest.mark.parametrize("kind", ["local", "dist_sync", "dist_async"])
+def test_it_learns_in_every_kind_of_store(kind):
+    many = kind.startswith("dist")
+    job = train_with(2, *SHORT, "--kv-store", kind) if many else train(*SHORT, "--cpus", "2")
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert "--network fast trains with --optimizer nag" in job.stdout
+    (last,) = set(accuracies(job.stdout)[-1])
+    assert last > 0.5
