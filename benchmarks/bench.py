@@ -18,6 +18,7 @@ from pathlib import Path
 
 from comparison import ratio, take_turns
 from contenders import LAUNCH, PEERS, Failed, ours, run, torch
+from hosts import bytes_sent, cluster, ours_on_hosts, torch_on_hosts
 from report import Row, keep, write
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
@@ -95,6 +96,55 @@ def published(options):
     yield found, Row(title, "published", "ours", "seconds", None)
 
 
+def wire(hosts):
+    """Bytes that all hosts send in a step, over 2 (W - 1) G: what a ring, too, would send."""
+
+    def measure(options):
+        with cluster(hosts):
+            runs = {}
+            for steps in (10, 50):
+                program = ours(batch_size=16, steps=steps)
+                program[program.index("--num-examples") + 1] = str(16 * steps * hosts)
+                command = ours_on_hosts(program, hosts)
+
+                def count(command=command):
+                    before = bytes_sent()
+                    figures = run(command)
+                    return dict(figures, bytes=bytes_sent() - before)
+
+                runs[f"{steps} steps"] = count
+            found = take_turns(runs, 1)
+        more, less = (found[f"{n} steps"] for n in (50, 10))
+        ideal = 2 * (hosts - 1) * 4 * more[0]["parameters"]
+        found["sent"] = [
+            {"bytes_a_step": (m["bytes"] - s["bytes"]) / 40} for m, s in zip(more, less)
+        ]
+        found["2 (W - 1) G"] = [{"bytes_a_step": ideal}] * len(more)
+        title = f"bytes sent in a step by {hosts} hosts / 2 (W - 1) G"
+        yield found, Row(title, "sent", "2 (W - 1) G", "bytes_a_step", 1.08, less_is_better=True)
+
+    return measure
+
+
+def link(rate):
+    """Two hosts with cables of a rate: ours and DDP, batch 128 a worker."""
+
+    def measure(options):
+        with cluster(2, rate) as addresses:
+            program = ours(batch_size=128, steps=20, lines=5)
+            program[program.index("--num-examples") + 1] = str(20 * 128 * 2)
+            other = torch(batch_size=128, steps=20, lines=5, options=["--channels-last"])
+            runs = {
+                "ours": partial(run, ours_on_hosts(program, 2)),
+                "ddp": partial(run, torch_on_hosts(other, addresses)),
+            }
+            found = take_turns(runs, max(1, options.rounds // 2))
+        title = f"two hosts at {rate}, ResNet-18, batch 128: ours / DDP"
+        yield found, Row(title, "ours", "ddp", "speed", 1.0)
+
+    return measure
+
+
 def median_of(found, name, figure):
     """Return the median figure of a program's runs."""
     values = sorted(figures[figure] for figures in found[name])
@@ -108,6 +158,10 @@ GROUPS = {
     "workers-32": two_workers(32, (0.72, 1.0), steps=100),
     "workers-fast": two_workers(256, (0.97, None), "fast", steps=19),
     "published": published,
+    "bytes-2": wire(2),
+    "bytes-3": wire(3),
+    "1gbit": link("1gbit"),
+    "100mbit": link("100mbit"),
 }
 
 

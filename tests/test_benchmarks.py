@@ -1,0 +1,60 @@
+"""The measuring itself: order, ratio and interval, and what is read from the programs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
+sys.path.insert(0, str(FOLDER))
+
+from comparison import ratio, take_turns  # noqa: E402
+from contenders import Failed, ours, read, run  # noqa: E402
+
+TIME_BUDGET_S = 30
+
+
+def test_programs_take_turns_so_that_a_drift_of_the_machine_touches_all_alike():
+    order = []
+    runs = {name: lambda name=name: order.append(name) or {"speed": len(order)} for name in "ABC"}
+    found = take_turns(runs, 2, report=lambda line: None)
+    assert "".join(order) == "ABCCBA" * 2
+    assert {sum(f["speed"] for f in figures) for figures in found.values()} == {26}
+
+
+def test_a_ratio_is_of_medians_and_its_interval_holds_it():
+    a, b = [10.0, 12.0, 11.0, 50.0], [5.0, 6.0, 5.5, 5.5]
+    value = ratio(a, b)
+    assert value.value == pytest.approx(11.5 / 5.5)
+    assert value.low < value.value < value.high
+    swapped = ratio(b, a)
+    assert swapped.value == pytest.approx(1 / value.value)
+
+
+def test_the_same_figures_have_the_ratio_one():
+    assert ratio([3.0] * 4, [3.0] * 4) == ratio([7.0] * 4, [7.0] * 4)
+    assert ratio([3.0] * 4, [3.0] * 4).high == 1
+
+
+def test_what_the_program_prints_is_what_is_read():
+    figures = run([*ours("fast", batch_size=16, steps=9, lines=3)])
+    assert {"speed", "parameters", "peak_mb", "first_batch_s", "accuracy", "seconds"} <= {*figures}
+    assert 0 < figures["first_batch_s"] < figures["seconds"]
+    assert 100 < figures["peak_mb"] < 4000
+
+
+def test_the_first_speed_line_does_not_count():
+    text = "".join(f"Batch [{i}]\tSpeed: {s} samples/sec\n" for i, s in enumerate((1, 20, 30, 25)))
+    assert read(text)["speed"] == 25
+
+
+def test_a_program_that_fails_ends_the_measurement_with_what_it_said():
+    with pytest.raises(Failed, match="status 3\nno luck"):
+        run([sys.executable, "-c", "print('no luck'); raise SystemExit(3)"])
+
+
+def test_the_groups_are_listed():
+    command = [sys.executable, FOLDER / "bench.py", "--list"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "one-process" in listed and "workers-32" in listed
