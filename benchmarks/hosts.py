@@ -41,7 +41,7 @@ def bytes_sent():
 
 
 def ours_on_hosts(program, hosts):
-    """Turn a command of :func:`contenders.ours` into one for as many hosts, each a worker and server."""
+    """Turn a command of `contenders.ours` into one for hosts, each a worker and a server."""
     folder = ROOT / ".cluster" / NAME
     launch = [
         sys.executable, "tools/launch.py", "-n", str(hosts), "-s", str(hosts),
