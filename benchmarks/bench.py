@@ -12,6 +12,7 @@ draws benchmarks/results/ratios.svg and fills the table in RESULTS.md. PyTorch r
 """
 
 import argparse
+import ast
 import sys
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,11 @@ from contenders import LAUNCH, PEERS, Failed, ours, run, torch
 from hosts import bytes_sent, cluster, ours_on_hosts, torch_on_hosts
 from report import Row, keep, write
 
+RUNGS = next(  # ladder.py imports MXNet, which this program leaves to others
+    ast.literal_eval(node.value)
+    for node in ast.parse((PEERS.parent / "ladder.py").read_text()).body
+    if isinstance(node, ast.Assign) and node.targets[0].id == "RUNGS"
+)
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 
 
@@ -145,6 +151,23 @@ def link(rate):
     return measure
 
 
+def ladder(options):
+    """From the published way of training to ours, a change at a time."""
+    program = [sys.executable, "benchmarks/ladder.py", "--rungs"]
+    alone, together = {}, {}
+    for rung in range(5):
+        alone[str(rung)] = partial(run, [*program, str(rung)])
+    for rung in (4, 5, 6):
+        words = [*program, str(rung), "--batch-size", "32", "--steps", "60", "--disp-batches", "20"]
+        together[str(rung)] = partial(run, [*LAUNCH, "-n", "2", "-s", "2", *words])
+    for runs, where in ((alone, "one process"), (together, "2 workers, batch 32 each")):
+        found = take_turns(runs, max(1, options.rounds // 2))
+        names = list(runs)
+        for before, rung in zip(names, names[1:]):
+            title = f"ladder, {where}: {RUNGS[int(rung) - 1]}"
+            yield found, Row(title, rung, before, "speed", None)
+
+
 def median_of(found, name, figure):
     """Return the median figure of a program's runs."""
     values = sorted(figures[figure] for figures in found[name])
@@ -158,6 +181,7 @@ GROUPS = {
     "workers-32": two_workers(32, (0.72, 1.0), steps=100),
     "workers-fast": two_workers(256, (0.97, None), "fast", steps=19),
     "published": published,
+    "ladder": ladder,
     "bytes-2": wire(2),
     "bytes-3": wire(3),
     "1gbit": link("1gbit"),

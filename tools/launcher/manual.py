@@ -19,7 +19,7 @@ hosts
   --sync-dst-dir copies this folder with rsync, once to each host, without .git, .venv, caches,
   ./data, ./checkpoints, saved networks and *.rec. --sync-exclude adds patterns to these;
   --sync-exclude none drops them.
-  Before the start every host is asked, all at once: is there Python, does it import mxnet, are the
+  Before the start every host is asked, all at once: is there Python, has it MXNet, are the
   folder, space for the copy and the command there, can it reach the scheduler? --check only asks.
 
 environment variables

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""From the published example's way of training to this project's, one change at a time.
+
+    python tools/launch.py -n 2 -s 2 --launcher local "python benchmarks/ladder.py --rungs 3"
+
+Trains ResNet-18 on images made here and prints speed lines. Rung 0 is the published way; each
+further rung adds one of ``RUNGS``.
+"""
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+RUNGS = (
+    "whole batches from one array, a thread ahead",
+    "a processor for each thread, instead of half of them",
+    "hybridize(static_alloc, static_shape), the loss too",
+    "no wait between backward and update",
+    "updates on the workers",
+    "gradients in buckets",
+)
+
+parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+parser.add_argument("--rungs", type=int, default=len(RUNGS), help="how many of them to climb")
+parser.add_argument("--batch-size", type=int, default=128)
+parser.add_argument("--steps", type=int, default=30)
+parser.add_argument("--disp-batches", type=int, default=10)
+args = parser.parse_args()
+loads_whole, has_threads, is_static, is_free, updates_here, has_buckets = (
+    args.rungs > place for place in range(len(RUNGS))
+)
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cifar10_dist"))
+import mxnet_setup  # noqa: E402
+
+if not has_threads:  # as MXNet does by itself: half of the processors, but at least one
+    os.environ["OMP_NUM_THREADS"] = str(max(1, mxnet_setup.usable_processors() // 2))
+    del os.environ["MXNET_USE_NUM_CORES_OPERATOR_TUNING"]
+
+import mxnet as mx  # noqa: E402
+import numpy as np  # noqa: E402
+import synthetic  # noqa: E402
+from averaging import WorkerTrainer  # noqa: E402
+from buckets import BucketTrainer  # noqa: E402
+from failure import run  # noqa: E402
+from loader import TrainLoader  # noqa: E402
+from mxnet import autograd, gluon  # noqa: E402
+
+
+def batches(images, labels, store):
+    """Yield batches for ever, made in one of the two ways."""
+    if loads_whole:
+        loader = TrainLoader(images, labels, args.batch_size, store.num_workers, store.rank)
+        epoch = 0
+        while True:
+            for batch in loader.epoch(epoch):
+                if batch.global_size == loader.global_batch_size:
+                    yield batch.data, batch.label
+            epoch += 1
+
+    def as_float(image, label):
+        return mx.nd.transpose(image.astype("float32"), (2, 0, 1)) / 255, np.float32(label)
+
+    pictures = mx.nd.array(images.transpose(0, 2, 3, 1), dtype="uint8")
+    dataset = gluon.data.ArrayDataset(pictures, labels).transform(as_float)
+    while True:
+        yield from gluon.data.DataLoader(
+            dataset, args.batch_size, shuffle=True, last_batch="discard"
+        )
+
+
+def main():
+    """Train, and print how fast."""
+    store = mx.kv.create((os.environ.get("DMLC_ROLE") and "dist") or "local")
+    mx.random.seed(0)
+    images, labels = synthetic.make_images(5000, 0)
+    net = gluon.model_zoo.vision.resnet18_v1(classes=10)
+    net.initialize(mx.init.Xavier())
+    net.infer_shape(mx.nd.zeros((1, 3, 32, 32)))
+    loss = gluon.loss.SoftmaxCrossEntropyLoss()
+    if is_static:
+        for block in (net, loss):
+            block.hybridize(static_alloc=True, static_shape=True)
+    optimizer = ("adam", {"learning_rate": 0.001})
+    if has_buckets:
+        for param in net.collect_params().values():
+            param._finish_deferred_init()
+        trainer = BucketTrainer(net.collect_params(), *optimizer, store)
+    elif updates_here:
+        trainer = WorkerTrainer(net.collect_params(), *optimizer, store)
+    else:
+        trainer = gluon.Trainer(net.collect_params(), *optimizer, kvstore=store)
+    start = time.time()
+    for step, (data, label) in zip(range(1, args.steps + 1), batches(images, labels, store)):
+        with autograd.record():
+            error = loss(net(data), label)
+        error.backward()
+        if not is_free:
+            error.mean().asscalar()
+        trainer.step(args.batch_size * store.num_workers)
+        if step % args.disp_batches == 0:
+            mx.nd.waitall()
+            seconds, start = time.time() - start, time.time()
+            if store.rank == 0:
+                speed = args.disp_batches * args.batch_size / seconds
+                print(f"Batch [{step}]\tSpeed: {speed:.2f} samples/sec", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    run(main, "ladder.py")
