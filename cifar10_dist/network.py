@@ -8,8 +8,6 @@ import tempfile
 import mxnet as mx
 from failure import UsageError
 from fast_network import FastNetwork
-from gluoncv.model_zoo import get_model, get_model_list
-from gluoncv.model_zoo.cifarresnet import get_cifar_resnet
 
 
 def create_network(name, num_classes, image_shape, ctx, num_layers=None):
@@ -79,6 +77,12 @@ def starts_with_batchnorm(net):
 
 
 def _build(name, num_classes, channels, num_layers):
+    if name == "fast" and num_layers is None:
+        return FastNetwork(num_classes, channels)
+    # Here, as it takes a second to import.
+    from gluoncv.model_zoo import get_model, get_model_list
+    from gluoncv.model_zoo.cifarresnet import get_cifar_resnet
+
     if name == "resnet":
         layers = 20 if num_layers is None else num_layers
         if layers < 8 or (layers - 2) % 6:
@@ -88,8 +92,6 @@ def _build(name, num_classes, channels, num_layers):
         return get_cifar_resnet(2, layers, classes=num_classes)
     if num_layers is not None:
         raise UsageError(f"--num-layers goes with --network resnet, not {name}")
-    if name == "fast":
-        return FastNetwork(num_classes, channels)
     if name.lower() not in get_model_list():
         raise UsageError(
             f"--network {name}: not a GluonCV model; try resnet18_v1, cifar_resnet20_v2, "
