@@ -2,9 +2,9 @@
 
 import hashlib
 import platform
+from importlib.metadata import version
 from pathlib import Path
 
-import gluoncv
 import mxnet as mx
 import numpy as np
 
@@ -15,7 +15,7 @@ def versions():
     The program's is a SHA-1 over the names and the contents of its Python files, so that a host
     with an older copy of any of them is found out.
     """
-    return {"program": _hash_program(), "MXNet": mx.__version__, "GluonCV": gluoncv.__version__}
+    return {"program": _hash_program(), "MXNet": mx.__version__, "GluonCV": version("gluoncv")}
 
 
 def all_versions():
