@@ -82,6 +82,17 @@ def two_workers(batch_size, targets, network="resnet18_v1", steps=40):
     return measure
 
 
+def loader(options):
+    """Images a second of the loaders, in one thread."""
+    program = [sys.executable, "benchmarks/loading.py"]
+    runs = {n: partial(run, [*program, n], env=ONE_THREAD) for n in ("ours", "published")}
+    found = take_turns(runs, options.rounds)
+    found["100,000"] = [{"speed": 100_000}] * len(found["ours"])
+    title = "images a second of the loader, one thread"
+    yield found, Row(f"{title} / 100,000", "ours", "100,000", "speed", 1.0)
+    yield found, Row(f"{title}: ours / published", "ours", "published", "speed", None)
+
+
 def start(options):
     """From the command line to the first trained batch, two workers of ResNet-18."""
     small = {"batch_size": 128, "steps": 2, "workers": 2, "lines": 1}
@@ -190,6 +201,7 @@ GROUPS = {
     "workers-32": two_workers(32, (0.72, 1.0), steps=100),
     "workers-fast": two_workers(256, (0.97, None), "fast", steps=19),
     "start": start,
+    "loader": loader,
     "published": published,
     "ladder": ladder,
     "bytes-2": wire(2),

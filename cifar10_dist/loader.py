@@ -131,13 +131,17 @@ class TrainLoader:
         return -(-len(self.labels) // self.global_batch_size)
 
     def epoch(self, epoch, first_step=0):
+        """Yield the :class:`Batch` of every step of an epoch, prepared ahead by a thread."""
+        return _one_ahead(self.batches(epoch, first_step))
+
+    def batches(self, epoch, first_step=0):
         """Yield the :class:`Batch` of every step of an epoch from ``first_step`` on."""
         length = len(self.labels)
         order = epoch_permutation(length, self.seed, epoch)
         sampler = SplitSampler(length, self.num_workers, self.rank, order, self.global_batch_size)
         draws = self.augmentation.draw(length, self.seed, epoch)
         steps = islice(sampler.batches(), first_step, None)
-        return _one_ahead(self._batch(*step, draws) for step in steps)
+        return (self._batch(*step, draws) for step in steps)
 
     def _batch(self, indices, global_size, draws):
         if not len(indices):
