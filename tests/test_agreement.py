@@ -6,7 +6,7 @@ import sys
 import pytest
 from running import PROGRAM, ROOT, launch
 
-TIME_BUDGET_S = 60
+TIME_BUDGET_S = 50
 SHORT = "--data synthetic --network resnet --num-layers 8 --num-examples 1000 --batch-size 50"
 
 

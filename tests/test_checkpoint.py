@@ -18,7 +18,7 @@ from mxnet.gluon import nn
 from restarting import finished, params, training
 from training_state import collect_optimizer, restore_optimizer
 
-TIME_BUDGET_S = 120
+TIME_BUDGET_S = 70
 FACTS = {"run": "r1", "job": ""}
 
 

@@ -11,7 +11,7 @@ import time
 import pytest
 from launching import CLUSTER, ROOT, cluster, why_no_cluster
 
-TIME_BUDGET_S = 25
+TIME_BUDGET_S = 40
 SHARES = "cluster"  # modules with the same word run one after the other
 pytestmark = pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or "")
 

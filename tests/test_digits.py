@@ -10,7 +10,7 @@ import digits
 import numpy as np
 import pytest
 
-TIME_BUDGET_S = 15
+TIME_BUDGET_S = 10
 IMAGES = np.arange(2 * 28 * 28, dtype=np.uint8).reshape(2, 28, 28)
 LABELS = np.array([7, 3], np.uint8)
 

@@ -16,7 +16,7 @@ import pytest
 from download import Collection, DownloadError
 from failure import UsageError
 
-TIME_BUDGET_S = 20
+TIME_BUDGET_S = 10
 FILES = {"a.bin": b"first" * 1000, "b.bin": b"second" * 1000}
 
 

@@ -8,7 +8,7 @@ import pytest
 from programs import effective_rate
 from running import launch
 
-TIME_BUDGET_S = 60
+TIME_BUDGET_S = 40
 
 
 def wanted(workers=1, is_async=False):

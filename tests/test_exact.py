@@ -16,7 +16,7 @@ from programs import exact
 from running import launch
 from sampler import epoch_permutation
 
-TIME_BUDGET_S = 90
+TIME_BUDGET_S = 120
 
 
 def run_exact(workers, kind, folder):

@@ -16,7 +16,7 @@ from launch import parse_args
 from launcher.report import hint
 from launching import ROOT, SUM_RANKS, Job, launch, shell
 
-TIME_BUDGET_S = 75
+TIME_BUDGET_S = 110
 LAUNCH = [sys.executable, str(ROOT / "tools" / "launch.py")]
 words = st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
 

@@ -11,7 +11,7 @@ import synthetic
 from running import PROGRAM, accuracies, launch, train, train_with
 from test_records import write
 
-TIME_BUDGET_S = 120
+TIME_BUDGET_S = 300
 SMALL = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8")
 SHORT = (*SMALL, "--num-examples", "500", "--batch-size", "25", "--num-epochs", "1")
 

@@ -9,7 +9,7 @@ import mxnet_setup
 
 import pytest
 
-TIME_BUDGET_S = 30
+TIME_BUDGET_S = 40
 OURS = ("OMP_NUM_THREADS", "MXNET_USE_NUM_CORES_OPERATOR_TUNING", "MXNET_SETUP_THREADS")
 THREADS = f"print(os.environ['{OURS[0]}'], os.environ['{OURS[1]}'])"
 

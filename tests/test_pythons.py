@@ -5,7 +5,7 @@ import re
 import pytest
 import smoke_pythons
 
-TIME_BUDGET_S = 150  # two environments to install
+TIME_BUDGET_S = 160  # two environments to install
 may_skip = pytest.mark.may_skip("CI machines need not have every Python")
 
 

@@ -12,7 +12,7 @@ from loader import Augmentation
 from mxnet import recordio
 from PIL import Image
 
-TIME_BUDGET_S = 20
+TIME_BUDGET_S = 10
 SHAPE = (3, 32, 32)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from restarting import SLOW, assert_same, finished, params, training
 
-TIME_BUDGET_S = 300
+TIME_BUDGET_S = 100
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import checkpoint
 import pytest
 from restarting import assert_same, finished, training
 
-TIME_BUDGET_S = 300
+TIME_BUDGET_S = 150
 SHORT = ("--num-epochs", "2", "--lr-schedule", "constant")
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 from schedule import create_schedule, scaled_learning_rate
 
-TIME_BUDGET_S = 5
+TIME_BUDGET_S = 10
 
 
 def rates(kind, updates, **options):

@@ -11,7 +11,7 @@ from launcher.processes import catches
 from launching import PROGRAMS, launch
 from restarting import ENVIRONMENT, OPTIONS, PROGRAM, SLOW, Job, finished, training
 
-TIME_BUDGET_S = 200
+TIME_BUDGET_S = 120
 RAISE_FLAG = (sys.executable, str(PROGRAMS / "raise_flag.py"))
 
 

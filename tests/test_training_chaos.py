@@ -7,7 +7,7 @@ import training_chaos
 from launching import cluster, why_no_cluster
 
 RUNS = int(os.environ.get("TRAINING_CHAOS_RUNS", "3"))
-TIME_BUDGET_S = 40 * RUNS
+TIME_BUDGET_S = 90 * RUNS
 SHARES = "cluster"
 pytestmark = [
     pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or ""),

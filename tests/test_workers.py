@@ -8,7 +8,7 @@ from mxnet.gluon import nn
 from running import launch
 from workers import Workers, average_statistics
 
-TIME_BUDGET_S = 40
+TIME_BUDGET_S = 50
 
 
 @pytest.mark.parametrize(
