@@ -6,8 +6,8 @@ import pytest
 import training_chaos
 from launching import cluster, why_no_cluster
 
-RUNS = int(os.environ.get("TRAINING_CHAOS_RUNS", "3"))
-TIME_BUDGET_S = 90 * RUNS
+RUNS = int(os.environ.get("TRAINING_CHAOS_RUNS", "5"))
+TIME_BUDGET_S = 25 * RUNS
 SHARES = "cluster"
 pytestmark = [
     pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or ""),
