@@ -60,7 +60,8 @@ def check_compression(args):
         return
     if args.kv_store not in ("dist", "dist_sync", "dist_device_sync"):
         raise UsageError(
-            f"--gc-type {args.gc_type} needs --kv-store dist_sync, not {args.kv_store}"
+            f"--gc-type {args.gc_type} needs --kv-store dist_sync, not {args.kv_store}: "
+            "start it with tools/launch.py"
         )
     if args.dtype == "float16":
         raise UsageError(

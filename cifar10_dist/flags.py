@@ -84,7 +84,8 @@ def create_parser():
         "--network",
         default="resnet18_v1",
         metavar="NAME",
-        help="any GluonCV classifier, resnet with --num-layers, or fast; default %(default)s",
+        help="any GluonCV classifier, resnet with --num-layers, or fast, which changes defaults of "
+        "other options and prints them; default %(default)s",
     )
     add("--num-layers", type=int, metavar="6n+2", help="layers of --network resnet; default 20")
     add("--num-classes", type=positive, default=10, metavar="N", help="default %(default)s")
@@ -203,8 +204,8 @@ def create_parser():
     add(
         "--lr-scale",
         choices=("none", "sqrt", "linear", "staleness"),
-        help="times the global batch / 256, or its root, or 1 / workers; default none, in "
-        "dist_async staleness",
+        help="times the global batch / 256, or its root; staleness: less momentum and a lower rate "
+        "for more workers; default none, in dist_async staleness",
     )
     add(
         "--mom",

@@ -77,7 +77,9 @@ def starts_with_batchnorm(net):
 
 
 def _build(name, num_classes, channels, num_layers):
-    if name == "fast" and num_layers is None:
+    if name == "fast":
+        if num_layers is not None:
+            raise UsageError(f"--num-layers goes with --network resnet, not {name}")
         return FastNetwork(num_classes, channels)
     # Here, as it takes a second to import.
     from gluoncv.model_zoo import get_model, get_model_list
@@ -90,13 +92,13 @@ def _build(name, num_classes, channels, num_layers):
                 f"--num-layers {layers}: a CIFAR ResNet has 6n+2 layers: 8, 14, 20, 32, 56, 110"
             )
         return get_cifar_resnet(2, layers, classes=num_classes)
-    if num_layers is not None:
-        raise UsageError(f"--num-layers goes with --network resnet, not {name}")
     if name.lower() not in get_model_list():
         raise UsageError(
             f"--network {name}: not a GluonCV model; try resnet18_v1, cifar_resnet20_v2, "
             "mobilenet0.25, or resnet with --num-layers 20"
         )
+    if num_layers is not None:
+        raise UsageError(f"--num-layers goes with --network resnet, not {name}")
     try:
         return get_model(name, classes=num_classes)
     except (TypeError, ImportError, AssertionError, ValueError) as error:

@@ -121,8 +121,8 @@ class Progress:
         self.say(line)
         if late and self.is_first:
             self.say(
-                f"Epoch {epoch}: gradients came {late['staleness_mean']:.2f} updates of others "
-                f"late, {late['staleness_max']} at most"
+                f"Epoch {epoch}: staleness of gradients: {late['staleness_mean']:.2f} updates by "
+                f"other workers on average, {late['staleness_max']} at most"
             )
         row = {
             "epoch": epoch,

@@ -84,6 +84,13 @@ def find_start(args, facts, net, ctx, workers, restarted=False):
         If what was asked for is not here, or cannot be used.
     """
     if args.load_epoch is None and ((args.resume == "none" and not restarted) or not _asks(args)):
+        if workers.rank == 0 and args.model_prefix and checkpoint.find(args.model_prefix):
+            print(
+                f"cifar10_dist.py: warning: {_place(args.model_prefix)}-* are replaced by those of "
+                "a new training; --resume auto would go on from them",
+                file=sys.stderr,
+                flush=True,
+            )
         return Start()
     entries, goes_on, missing = _candidates(args, facts["job"], restarted)
     _look_elsewhere(entries, missing, workers)
@@ -92,7 +99,7 @@ def find_start(args, facts, net, ctx, workers, restarted=False):
         chosen, params, state = _first_usable(entries, facts, net, ctx)
     chosen = json.loads(workers.hand_out(json.dumps(chosen).encode()))
     if chosen is None:
-        if restarted and workers.rank == 0:
+        if workers.rank == 0:
             print(f"no {_place(args.model_prefix)}-*.json: starting afresh", flush=True)
         return Start()
     name, manifest = chosen
@@ -200,11 +207,11 @@ def _first_usable(entries, facts, net, ctx):
             last = str(error)
             if entry is not entries[-1]:
                 print(
-                    f"cifar10_dist.py: warning: {last}: the one before it is used",
+                    f"cifar10_dist.py: warning: {last}: trying the one before it",
                     file=sys.stderr,
                     flush=True,
                 )
-    others = f"; nor can the {len(entries) - 1} before it be used" if len(entries) > 1 else ""
+    others = f"; nor can any of the {len(entries) - 1} newer" if len(entries) > 1 else ""
     raise UsageError(f"{last}{others}")
 
 

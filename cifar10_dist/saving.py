@@ -86,6 +86,8 @@ class Saver:
     def finish(self):
         """Wait until all is written and all workers have come here; return the exit status."""
         self._wait()
+        if self._is_stopped and self._workers.rank == 0 and not self._failed:
+            print(f"Stopped and saved {self._newest}: --resume auto goes on from it", flush=True)
         failed = bool(self._workers.sum([self._failed])[0])
         self._stopper.finish()
         self._workers.barrier()

@@ -228,6 +228,7 @@ def test_a_failed_job_starts_again_as_often_as_allowed(tmp_path):
     job = launch(tmp_path, "-n", 1, "--no-check", *options, command)
     assert job.status == 4
     assert re.findall(r"\[worker 0\] try (\d)", job.text()) == ["1", "2", "3"]
+    assert "not restarted: that was --max-restarts 2" in job.last_words()
 
 
 def test_a_job_that_fails_at_once_does_not_start_again(tmp_path):
@@ -235,6 +236,15 @@ def test_a_job_that_fails_at_once_does_not_start_again(tmp_path):
     job = launch(tmp_path, "-n", 1, "--no-check", "--max-restarts", 2, command)
     assert job.status == 4
     assert job.out.read_text().count("try") == 1
+    assert "sooner than --min-uptime 30" in job.last_words()
+
+
+def test_a_wrong_command_line_is_not_tried_again(tmp_path):
+    options = ["--max-restarts", 2, "--min-uptime", 0]
+    job = launch(tmp_path, "-n", 1, "--no-check", *options, shell(worker0="echo try; exit 2"))
+    assert job.status == 2
+    assert job.out.read_text().count("try") == 1
+    assert "not restarted: with status 2" in job.last_words()
 
 
 def test_saving_is_not_counted_as_a_failure(tmp_path):

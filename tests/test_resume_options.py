@@ -37,7 +37,7 @@ def test_a_broken_checkpoint_is_named_and_the_one_before_is_used(saved, ending):
     path = saved / f"model-0002.{ending}"
     path.write_bytes(path.read_bytes()[:-20])
     said = go_on(saved, "--resume", "auto")
-    (line,) = [line for line in said.splitlines() if "the one before it is used" in line]
+    (line,) = [line for line in said.splitlines() if "trying the one before it" in line]
     assert f"model-0002.{ending}: cut short" in line
     assert "Resumed from" in said and "model-0001: 1 epochs done" in said
     assert "Epoch 2: Test_acc" in said
@@ -47,7 +47,7 @@ def test_without_a_usable_checkpoint_one_line_says_so(saved):
     for epoch in (1, 2):
         (saved / f"model-000{epoch}.params").write_bytes(b"foreign")
     said = go_on(saved, "--resume", "auto", status=2)
-    assert "error:" in said and "nor can the 1 before it be used" in said
+    assert "error:" in said and "nor can any of the 1 newer" in said
     assert "Traceback" not in said and len(said.strip().splitlines()) == 2
 
 
@@ -131,3 +131,8 @@ def test_an_epoch_that_was_begun_with_another_batch_is_begun_again(saved):
     said = go_on(saved, "--resume", "auto")
     assert "inside an epoch, with global batch size 7, which is 48 here" in said
     assert "model-0002: 2 epochs done" in said
+
+
+def test_a_new_training_says_that_it_replaces_the_checkpoints_of_another(saved):
+    said = go_on(saved)
+    assert "are replaced by those of a new training; --resume auto would go on" in said

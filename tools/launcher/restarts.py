@@ -8,6 +8,7 @@ from launcher.report import explain
 from launcher.watch import SAVED, Failure
 
 REPEATS = 3  # of a start that did not work out: somebody else took the port
+USAGE = 2  # the exit status of a program whose command line is wrong
 AWAY_S = 2  # between two tries to reach a host
 
 
@@ -21,7 +22,7 @@ def run_job(job, console, record, requests):
     """
     options = job.options
     number, restarts, repeats, idle_stops = 1, 0, 0, 0
-    prepare, away_since = True, None
+    prepare, away_since, declined = True, None, None
     while True:
         attempt = Attempt(job, console, record, requests, number, prepare)
         try:
@@ -52,7 +53,16 @@ def run_job(job, console, record, requests):
             if idle_stops < 2:
                 number += 1
                 again = f"restarting (try {number})"
-        elif restarts < options.max_restarts and ran_s > options.min_uptime:
+        elif failure.status == USAGE:
+            declined = "not restarted: with status 2 it says that its command line is wrong"
+        elif ran_s <= options.min_uptime:
+            declined = (
+                f"not restarted: it failed {ran_s:.0f} s after its start, sooner than "
+                f"--min-uptime {options.min_uptime:g}"
+            )
+        elif restarts >= options.max_restarts:
+            declined = f"not restarted: that was --max-restarts {options.max_restarts}"
+        else:
             restarts, number = restarts + 1, number + 1
             again = f"restarting (try {number}, {restarts} of {options.max_restarts} restarts)"
         if again is None:
@@ -67,6 +77,8 @@ def run_job(job, console, record, requests):
     text = explain(failure, log)
     if idle_stops >= 2:
         text += f"\ntwice in a row it stopped within --min-uptime ({options.min_uptime:g} s)"
+    if declined:
+        text += f"\n{declined}"
     record.write(status=failure.status, cause=text, ended=time.time())
     console.say(text)
     return failure.status
