@@ -79,10 +79,37 @@ def write():
         wanted = f"{sign} {float(target):.2f}" if target else ""
         cells = (row["title"], f"{float(row['ratio']):.3f}", interval, wanted, reached)
         lines.append(f"| {' | '.join([*cells, row['runs'], row['date']])} |")
+    draw(rows)
     path = HERE.parent / "RESULTS.md"
     before, _, rest = path.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
     path.write_text("\n".join([before + BEGIN, *lines, END]) + after)
+
+
+def draw(rows):
+    """Draw each ratio with its interval, and a bar at its target."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "ratios"  # the same rows, the same bytes
+    from matplotlib import pyplot as plt
+
+    figure, axis = plt.subplots(figsize=(10, 1 + 0.4 * len(rows)))
+    for place, row in enumerate(reversed(rows)):
+        value, low, high = (float(row[k]) for k in ("ratio", "low", "high"))
+        if not math.isnan(low):
+            axis.plot([low, high], [place, place], color="#0072B2", linewidth=3)
+        axis.plot(value, place, "o", color="#0072B2")
+        if row["target"]:
+            edge = float(row["target"])
+            axis.plot([edge, edge], [place - 0.35, place + 0.35], color="#D55E00", linewidth=3)
+    axis.set_yticks(range(len(rows)), [row["title"] for row in reversed(rows)])
+    axis.axvline(1, color="#999999", linewidth=1)
+    axis.set_xscale("log")
+    axis.set_xlabel("ratio (blue, with its 95 % interval) and what it should be (vermillion)")
+    figure.tight_layout()
+    figure.savefig(RESULTS / "ratios.svg", metadata={"Date": None}, facecolor="white")
+    plt.close(figure)
 
 
 def _read(name):

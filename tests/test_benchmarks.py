@@ -9,6 +9,7 @@ import pytest
 FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
 sys.path.insert(0, str(FOLDER))
 
+import report  # noqa: E402
 from comparison import ratio, take_turns  # noqa: E402
 from contenders import Failed, ours, read, run  # noqa: E402
 
@@ -58,3 +59,20 @@ def test_the_groups_are_listed():
     command = [sys.executable, FOLDER / "bench.py", "--list"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "one-process" in listed and "workers-32" in listed
+
+
+def test_the_table_and_the_plot_are_made_of_what_was_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    monkeypatch.setattr(report, "HERE", tmp_path / "benchmarks")
+    (tmp_path / "RESULTS.md").write_text(f"Before\n{report.BEGIN}\nold\n{report.END}\nAfter\n")
+    found = {"ours": [{"speed": 3.0}, {"speed": 4.0}], "theirs": [{"speed": 2.0}, {"speed": 2.0}]}
+    row = report.Row("speed of both", "ours", "theirs", "speed", 2.0)
+    for _ in range(2):  # the second time replaces the first
+        report.keep("both", found, row, ratio([3.0, 4.0], [2.0, 2.0]))
+        report.write()
+    lines = (tmp_path / "RESULTS.md").read_text().splitlines()
+    assert lines[0] == "Before" and lines[-1] == "After" and "old" not in lines
+    (line,) = [line for line in lines if line.startswith("| speed of both")]
+    assert "| 1.750 | 1.500 to 2.000 | at least 2.00 | no | 2 |" in line
+    assert len((tmp_path / "runs.csv").read_text().splitlines()) == 5
+    assert "speed of both" in (tmp_path / "ratios.svg").read_text()
