@@ -5,14 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import report
+from comparison import ratio, take_turns
+from contenders import Failed, ours, read, run
 
 FOLDER = Path(__file__).resolve().parent.parent / "benchmarks"
-sys.path.insert(0, str(FOLDER))
-
-import report  # noqa: E402
-from comparison import ratio, take_turns  # noqa: E402
-from contenders import Failed, ours, read, run  # noqa: E402
-
 TIME_BUDGET_S = 30
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What it costs to save a checkpoint after every epoch: time, memory, disk.
 
-    python benchmarks/saving.py [--network resnet18_v1] [--optimizer adam] [--repeats 5]
+    python benchmarks/checkpoint_cost.py [--network resnet18_v1] [--optimizer adam] [--repeats 5]
 
 A save holds the training up while it takes copies; a thread writes them while the next steps run,
 which are a little slower meanwhile. Both are measured: the time of STEPS steps with a save before
