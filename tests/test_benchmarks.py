@@ -58,6 +58,7 @@ def test_the_groups_are_listed():
     assert "one-process" in listed and "workers-32" in listed
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # matplotlib's use of pyparsing
 def test_the_table_and_the_plot_are_made_of_what_was_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     monkeypatch.setattr(report, "HERE", tmp_path / "benchmarks")
