@@ -1,9 +1,9 @@
 """Gradients sent together: one message for many parameters, and no copy to pack it.
 
 A network has many small parameters (two for each BatchNorm) and MXNet's Trainer sends a message for
-each, which costs as much as half a megabyte. Here the gradients of neighbouring layers lie side by
-side in one array, a bucket, and backward writes them there; the bucket is what is sent. PyTorch's
-DistributedDataParallel does the same (Li et al. 2020, arXiv 2006.15704).
+each, which takes its time however small it is. Here the gradients of neighbouring layers lie side
+by side in one array, a bucket, and backward writes them there; the bucket is what is sent.
+PyTorch's DistributedDataParallel does the same (Li et al. 2020, arXiv 2006.15704).
 """
 
 import mxnet as mx

@@ -10,7 +10,7 @@ Two workers and two servers on this machine, then on the hosts of a file:
     python ../tools/launch.py -n 2 -s 2 -H hosts --sync-dst-dir DIR "python DIR/cifar10_dist.py"
 
 Read ``train`` from top to bottom: it is the lesson. A launcher starts this same file in every role;
-servers and the scheduler never return from ``import mxnet``.
+servers and the scheduler never return from its first import.
 """
 
 import os

@@ -12,8 +12,8 @@ import numpy as np
 from mxnet.gluon import HybridBlock, nn
 
 PATCH = 3  # pixels a side of what is whitened
-# The strongest patterns of such patches, each with both signs: 32 channels: oneDNN is fastest with
-# multiples of 16 (24, from 2x2 pixels, made the BatchNorm behind them 100 times slower).
+# The strongest patterns of such patches; with both signs of each 32 channels, as oneDNN is fastest
+# with multiples of 16 (24, from 2x2 pixels, made the BatchNorm behind them 100 times slower).
 PATTERNS = 16
 PATCHES_FROM = 5000  # images that the whitening is computed from
 # Defaults of the other options: per 256 examples, as --lr-scale linear has it.

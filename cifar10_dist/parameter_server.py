@@ -1,7 +1,7 @@
 """The roles that hold no data: servers and the scheduler, without the Python half of MXNet.
 
-``import mxnet`` turns a process that has one of these roles into it, after two seconds in which it
-prepares Python functions for thousands of operators. A server adds up arrays and needs none of
+``import mxnet`` turns a process that has one of these roles into it, but first prepares Python
+functions for thousands of operators. A server adds up arrays and needs none of
 them, so that it is started here with the same calls to MXNet's library. Only ``dist_async`` sends
 the servers an optimizer, which is Python's: then they import the rest.
 """
