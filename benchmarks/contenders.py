@@ -5,8 +5,9 @@ import re
 import statistics
 import subprocess
 import sys
-import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,35 +42,55 @@ def run(*commands, env=None):
     base = {k: v for k, v in os.environ.items() if not CHOSEN_ELSEWHERE.match(k)}
     base.update(env or {}, PYTHONUNBUFFERED="1")
     start = time.time()
-    with tempfile.TemporaryDirectory() as folder:
-        outputs = [open(Path(folder, str(i)), "w+") for i in range(len(commands))]  # noqa: SIM115
-        running = [
-            subprocess.Popen(c, cwd=ROOT, env=base, stdout=o, stderr=subprocess.STDOUT)
-            for c, o in zip(commands, outputs)
-        ]
-        found = []
-        for process, output in zip(running, outputs):
-            process.wait(TIME_LIMIT_S)
-            output.seek(0)
-            text = output.read()
-            output.close()
-            if process.returncode:
-                raise Failed(f"{' '.join(process.args)}: status {process.returncode}\n{text}")
-            found.append(read(text, start))
+    running = [
+        subprocess.Popen(
+            c, cwd=ROOT, env=base, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        for c in commands
+    ]
+    with ThreadPoolExecutor(len(running)) as pool:
+        printed = list(pool.map(_lines, running))
     seconds = time.time() - start
+    found = []
+    for process, lines in zip(running, printed):
+        if process.returncode:
+            text = "".join(line for _, line in lines)
+            raise Failed(f"{' '.join(process.args)}: status {process.returncode}\n{text}")
+        found.append(read(lines, start))
     means = {name: statistics.mean(f[name] for f in found) for name in found[0]}
     return dict(means, seconds=seconds)
 
 
-def read(text, start=0.0):
+def _lines(process):
+    """Wait for a program; return its lines with the time that each came at."""
+    limit = threading.Timer(TIME_LIMIT_S, process.kill)
+    limit.start()
+    try:
+        lines = [(time.time(), line) for line in process.stdout]
+        process.wait()
+    finally:
+        limit.cancel()
+    return lines
+
+
+def read(lines, start=0.0):
     """Find the figures in what a program printed.
+
+    Parameters
+    ----------
+    lines : list of (float, str)
+        Each with the time that it came at.
+    start : float
+        When the program was started.
 
     Returns
     -------
     dict
         ``speed`` in samples/s of one process, the median of its speed lines without the first;
-        ``parameters``; ``peak_mb``; ``first_batch_s`` after ``start``; ``accuracy``, the last.
+        ``parameters``; ``peak_mb``; ``accuracy``, the last; and in seconds from the start
+        ``first_batch_s`` and, of the last test, ``last_epoch_s``.
     """
+    text = "".join(line for _, line in lines)
     found = {}
     speeds = [float(s) for s in re.findall(r"Speed: ([\d.]+) samples/sec", text)]
     if len(speeds) > 1:
@@ -82,6 +103,9 @@ def read(text, start=0.0):
         values = re.findall(pattern, text)
         if values:
             found[name] = float(values[-1])
+    tests = [moment for moment, line in lines if "Test_acc" in line]
+    if tests:
+        found["last_epoch_s"] = tests[-1] - start
     first = re.search(r"First batch at ([\d.]+)", text)
     if first:
         found["first_batch_s"] = float(first[1]) - start

@@ -9,7 +9,7 @@ PyTorch's DistributedDataParallel does the same (Li et al. 2020, arXiv 2006.1570
 import mxnet as mx
 from averaging import WorkerTrainer
 
-BUCKET_BYTES = 4 << 20
+BUCKET_BYTES = 16 << 20
 ALIGN = 16  # elements: a cache line, which oneDNN's vectors like to start at
 
 

@@ -25,10 +25,10 @@ from devices import choose_devices
 from failure import run
 from fast_network import PATCHES_FROM
 from loader import RepeatedBatch
-from mxnet.contrib import amp
 from network import create_network
 from optimization import check_optimizer, create_trainer, explain
 from options import parse_args
+from precision import set_dtype
 from progress import Progress, measure_reading, profiled
 from resume import find_start
 from saving import Saver
@@ -55,8 +55,7 @@ def train(args, stopper):
         check_prefix(args.model_prefix)  # only worker 0 writes
     # The weights come from a seed, or a file of rank 0's; create_trainer hands rank 0's to all.
     mx.random.seed(args.seed)
-    if args.dtype != "float32":
-        amp.init(target_dtype=args.dtype)
+    set_dtype(args, ctx)
     net = create_network(args.network, args.num_classes, args.image_shape, ctx, args.num_layers)
     source = ImageSource(args)
 

@@ -91,9 +91,10 @@ def create_parser():
     add("--num-classes", type=positive, default=10, metavar="N", help="default %(default)s")
     add(
         "--dtype",
-        choices=("float32", "float16", "bfloat16"),
+        choices=("float32", "float16", "bfloat16", "auto"),
         default="float32",
-        help="of convolutions and products; weights stay float32; default %(default)s",
+        help="of convolutions and products; weights stay float32; auto: bfloat16 on processors "
+        "that have it, for networks that gain; default %(default)s",
     )
 
     add = parser.add_argument_group("data").add_argument

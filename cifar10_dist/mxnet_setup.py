@@ -10,6 +10,8 @@ module, in this order; servers and the scheduler never return from it, as from `
   worth several threads; it is told the same number.
 - PORT: ps-lite, below `kvstore='dist'`, listens on it. Containers often set PORT for a web server,
   which breaks every node, so it is removed unless the launcher chose it (LAUNCH_NODE_PORT).
+- malloc: the C library gives the memory of a large message back to the system, which fills the next
+  one's with zeros, page by page. In a job's processes it is kept: half of what an exchange cost.
 - CUDA libraries: mxnet-cu112 needs CUDA 11, which pip puts in site-packages/nvidia/*/lib, where the
   system's loader does not look. What is loaded beforehand, with its names visible to all, is found.
 - NumPy's old names: MXNet and GluonCV use np.bool, np.int and np.float, which NumPy 1.24 removed
@@ -32,6 +34,7 @@ from pathlib import Path
 
 from parameter_server import serve_if_told
 
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
 # Each after the libraries it needs itself.
 CUDA_LIBRARIES = (
     "cuda_runtime/lib/libcudart.so.11.0",
@@ -79,6 +82,14 @@ def remove_inherited_port():
     """Keep PORT only if it is the launcher's."""
     if os.environ.get("PORT") != os.environ.get("LAUNCH_NODE_PORT"):
         os.environ.pop("PORT", None)
+
+
+def keep_freed_memory():
+    """Let a process of a distributed job use the memory of its last messages for its next ones."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc has it
+    if "DMLC_ROLE" in os.environ and mallopt:
+        mallopt(M_MMAP_THRESHOLD, 32 << 20)  # the largest that it takes
+        mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1)
 
 
 def load_cuda_libraries():
@@ -160,6 +171,7 @@ if "mxnet" in sys.modules:
     )
 set_threads()
 remove_inherited_port()
+keep_freed_memory()
 load_cuda_libraries()
 restore_numpy_names()
 sys.meta_path.insert(0, NotForMXNet)

@@ -35,6 +35,16 @@ def create_network(name, num_classes, image_shape, ctx, num_layers=None):
     UsageError
         If there is no such network, or it does not classify images of this shape.
     """
+    net = build_network(name, num_classes, image_shape, num_layers)
+    # All shapes are known: parameters are drawn now, with no first batch, and so no pass outside
+    # autograd.record() that would leave weights in a layout that a dist store cannot take.
+    net.initialize(mx.init.Xavier(), ctx=ctx)
+    net.hybridize(static_alloc=True, static_shape=True)
+    return net
+
+
+def build_network(name, num_classes, image_shape, num_layers=None):
+    """Put a network together as :func:`create_network` does: with shapes, without parameters."""
     with mx.name.NameManager():  # parameter names that do not depend on what was created before
         net = _build(name, num_classes, image_shape[0], num_layers)
     try:
@@ -46,10 +56,6 @@ def create_network(name, num_classes, image_shape, ctx, num_layers=None):
         raise UsageError(
             f"--network {name}: does not take images of --image-shape {shape} ({reason})"
         ) from None
-    # All shapes are known: parameters are drawn now, with no first batch, and so no pass outside
-    # autograd.record() that would leave weights in a layout that a dist store cannot take.
-    net.initialize(mx.init.Xavier(), ctx=ctx)
-    net.hybridize(static_alloc=True, static_shape=True)
     return net
 
 

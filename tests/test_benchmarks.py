@@ -43,8 +43,13 @@ def test_what_the_program_prints_is_what_is_read():
 
 
 def test_the_first_speed_line_does_not_count():
-    text = "".join(f"Batch [{i}]\tSpeed: {s} samples/sec\n" for i, s in enumerate((1, 20, 30, 25)))
-    assert read(text)["speed"] == 25
+    speeds = (1, 20, 30, 25)
+    assert read([(0, f"Batch\tSpeed: {s} samples/sec\n") for s in speeds])["speed"] == 25
+
+
+def test_an_accuracy_is_read_with_the_time_that_it_came_at():
+    lines = [(103.0, "Epoch 0: Test_acc 0.5\n"), (107.5, "Epoch 1: Test_acc 0.75\n")]
+    assert read(lines, start=100) == {"accuracy": 0.75, "last_epoch_s": 7.5}
 
 
 def test_a_program_that_fails_ends_the_measurement_with_what_it_said():

@@ -1,0 +1,237 @@
+"""What is compared with what: the groups of programs that `bench.py` measures."""
+
+import ast
+import sys
+from functools import partial
+
+from comparison import take_turns
+from contenders import LAUNCH, PEERS, Failed, ours, run, torch
+from hosts import bytes_sent, cluster, ours_on_hosts, torch_on_hosts
+from report import Row
+
+RUNGS = next(  # ladder.py imports MXNet, which this program leaves to others
+    ast.literal_eval(node.value)
+    for node in ast.parse((PEERS.parent / "ladder.py").read_text()).body
+    if isinstance(node, ast.Assign) and node.targets[0].id == "RUNGS"
+)
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+
+
+def one_process(options):
+    """ResNet-18, batch 256, all cores; ours twice, which shows how far equal programs differ."""
+    runs = {
+        "ours": partial(run, ours()),
+        "torch": partial(run, torch()),
+        "torch channels-last": partial(run, torch(options=["--channels-last"])),
+        "ours again": partial(run, ours()),
+    }
+    found = take_turns(runs, options.rounds)
+    best = max(("torch", "torch channels-last"), key=lambda name: median_of(found, name, "speed"))
+    yield found, Row("ResNet-18, one process: ours / PyTorch", "ours", best, "speed", 1.05)
+    yield found, Row("the same program twice (control)", "ours", "ours again", "speed", None)
+
+
+def fast_one_process(options):
+    """The fast network in one process, in both kinds of numbers."""
+    runs = {}
+    for dtype in ("float32", "bfloat16"):
+        runs[f"ours {dtype}"] = partial(run, ours("fast", options=["--dtype", dtype]))
+        layout = ["--channels-last", "--dtype", dtype]
+        runs[f"torch {dtype}"] = partial(run, torch("fast", options=layout))
+    found = take_turns(runs, options.rounds)
+    for dtype, target in (("float32", None), ("bfloat16", 1.0)):
+        title = f"fast network, one process, {dtype}: ours / PyTorch"
+        yield found, Row(title, f"ours {dtype}", f"torch {dtype}", "speed", target)
+    title = "fast network, one process, ours: bfloat16 / float32"
+    yield found, Row(title, "ours bfloat16", "ours float32", "speed", None)
+
+
+def two_workers(batch_size, targets, network="resnet18_v1", steps=40):
+    """Two workers beside two processes that have nothing to do with each other, and beside DDP."""
+
+    def measure(options):
+        alone = ours(network, batch_size, steps, options=["--kv-store", "local"])
+        runs = {
+            "ours": partial(run, ours(network, batch_size, steps, workers=2)),
+            "independent": partial(run, alone, alone, env=ONE_THREAD),
+        }
+        title = f"{network}, batch {batch_size} a worker"
+        if network == "resnet18_v1":
+            runs["ddp"] = partial(
+                run,
+                torch(batch_size=batch_size, steps=steps, workers=2, options=["--channels-last"]),
+            )
+        found = take_turns(runs, options.rounds)
+        yield (
+            found,
+            Row(f"{title}: 2 workers / 2 processes", "ours", "independent", "speed", targets[0]),
+        )
+        if network == "resnet18_v1":
+            yield found, Row(f"{title}: ours / DDP", "ours", "ddp", "speed", targets[1])
+
+    measure.__doc__ = two_workers.__doc__
+    return measure
+
+
+def loader(options):
+    """Images a second of the loaders, in one thread."""
+    program = [sys.executable, "benchmarks/loading.py"]
+    runs = {n: partial(run, [*program, n], env=ONE_THREAD) for n in ("ours", "published")}
+    found = take_turns(runs, options.rounds)
+    found["100,000"] = [{"speed": 100_000}] * len(found["ours"])
+    title = "images a second of the loader, one thread"
+    yield found, Row(f"{title} / 100,000", "ours", "100,000", "speed", 1.0)
+    yield found, Row(f"{title}: ours / published", "ours", "published", "speed", None)
+
+
+def reading(options):
+    """Training on images that are read and changed, beside one repeated batch."""
+    repeated = ours("fast", options=["--benchmark", "1"])
+    read = ours("fast", options=["--benchmark", "0"])
+    found = take_turns(
+        {"read": partial(run, read), "repeated": partial(run, repeated)}, options.rounds
+    )
+    title = "fast network, one process: training on read images / on one repeated batch"
+    yield found, Row(title, "read", "repeated", "speed", 0.98)
+
+
+def start(options):
+    """From the command line to the first trained batch, two workers of ResNet-18."""
+    small = {"batch_size": 128, "steps": 2, "workers": 2, "lines": 1}
+    runs = {"ours": partial(run, ours(**small)), "ddp": partial(run, torch(**small))}
+    found = take_turns(runs, options.rounds)
+    title = "time to the first batch, 2 workers: ours / torchrun"
+    yield found, Row(title, "ours", "ddp", "first_batch_s", 1.0, less_is_better=True)
+
+
+def published(options):
+    """The published example's five epochs of CIFAR-10 beside ours: time, accuracy and memory.
+
+    The programs run once a round, and the third gets as many epochs as it has time for.
+    """
+    if not options.data:
+        return
+    records = ["--data-train", f"{options.data}/cifar10_train.rec"]
+    records += ["--data-val", f"{options.data}/cifar10_val.rec"]
+    job = [*LAUNCH, "-n", "2", "-s", "2", sys.executable]
+    train = [*job, "cifar10_dist/cifar10_dist.py", *records]
+    fast = [*train, "--network", "fast", "--batch-size", "128", "--num-epochs"]
+    found = {name: [] for name in ("published", "default", "quick", "thorough")}
+
+    def measure(name, command):
+        figures = run(command)
+        found[name].append(figures)
+        print(f"{name}: " + ", ".join(f"{k} {v:.4g}" for k, v in figures.items()), flush=True)
+        return figures
+
+    for _ in range(max(1, options.rounds // 2)):
+        theirs = measure("published", [*job, str(PEERS / "published.py"), options.data])
+        measure("default", [*train, "--num-epochs", "1", "--benchmark", "1"])
+        quick = measure("quick", [*fast, "1"])
+        if quick["accuracy"] < theirs["accuracy"]:
+            raise Failed(f"one epoch reached {quick['accuracy']}, no {theirs['accuracy']}")
+        num_epochs = int(0.97 * theirs["last_epoch_s"] / quick["last_epoch_s"])
+        measure("thorough", [*fast, str(num_epochs)])
+    found["accuracy"] = [{"accuracy": 1.0}] * len(found["thorough"])
+    title = "peak memory of a worker: ours / published"
+    yield found, Row(title, "default", "published", "peak_mb", 1.0, less_is_better=True)
+    title = "time to the accuracy of five published epochs: published / ours"
+    yield found, Row(title, "published", "quick", "last_epoch_s", 8)
+    title = "time that the next row took: ours / five published epochs"
+    yield found, Row(title, "thorough", "published", "last_epoch_s", 1.0, less_is_better=True)
+    title = "accuracy of ours when five published epochs are over"
+    yield found, Row(title, "thorough", "accuracy", "accuracy", 0.88)
+    title = "accuracy of the published example after its five epochs"
+    yield found, Row(title, "published", "accuracy", "accuracy", None)
+
+
+def wire(hosts):
+    """Bytes that all hosts send in a step, over 2 (W - 1) G: what a ring, too, would send."""
+
+    def measure(options):
+        with cluster(hosts):
+            runs = {}
+            for steps in (10, 50):
+                program = ours(batch_size=16, steps=steps)
+                program[program.index("--num-examples") + 1] = str(16 * steps * hosts)
+                command = ours_on_hosts(program, hosts)
+
+                def count(command=command):
+                    before = bytes_sent()
+                    figures = run(command)
+                    return dict(figures, bytes=bytes_sent() - before)
+
+                runs[f"{steps} steps"] = count
+            found = take_turns(runs, 1)
+        more, less = (found[f"{n} steps"] for n in (50, 10))
+        ideal = 2 * (hosts - 1) * 4 * more[0]["parameters"]
+        found["sent"] = [
+            {"bytes_a_step": (m["bytes"] - s["bytes"]) / 40} for m, s in zip(more, less)
+        ]
+        found["2 (W - 1) G"] = [{"bytes_a_step": ideal}] * len(more)
+        title = f"bytes sent in a step by {hosts} hosts / 2 (W - 1) G"
+        yield found, Row(title, "sent", "2 (W - 1) G", "bytes_a_step", 1.08, less_is_better=True)
+
+    measure.__doc__ = wire.__doc__
+    return measure
+
+
+def link(rate):
+    """Two hosts with cables of a rate: ours and DDP, batch 128 a worker."""
+
+    def measure(options):
+        with cluster(2, rate) as addresses:
+            program = ours(batch_size=128, steps=20, lines=5)
+            program[program.index("--num-examples") + 1] = str(20 * 128 * 2)
+            other = torch(batch_size=128, steps=20, lines=5, options=["--channels-last"])
+            runs = {
+                "ours": partial(run, ours_on_hosts(program, 2)),
+                "ddp": partial(run, torch_on_hosts(other, addresses)),
+            }
+            found = take_turns(runs, max(1, options.rounds // 2))
+        title = f"two hosts at {rate}, ResNet-18, batch 128: ours / DDP"
+        yield found, Row(title, "ours", "ddp", "speed", 1.0)
+
+    measure.__doc__ = link.__doc__
+    return measure
+
+
+def ladder(options):
+    """From the published way of training to ours, a change at a time."""
+    program = [sys.executable, "benchmarks/ladder.py", "--rungs"]
+    alone, together = {}, {}
+    for rung in range(5):
+        alone[str(rung)] = partial(run, [*program, str(rung)])
+    for rung in (4, 5, 6):
+        words = [*program, str(rung), "--batch-size", "32", "--steps", "60", "--disp-batches", "20"]
+        together[str(rung)] = partial(run, [*LAUNCH, "-n", "2", "-s", "2", *words])
+    for runs, where in ((alone, "one process"), (together, "2 workers, batch 32 each")):
+        found = take_turns(runs, max(1, options.rounds // 2))
+        names = list(runs)
+        for before, rung in zip(names, names[1:]):
+            title = f"ladder, {where}: {RUNGS[int(rung) - 1]}"
+            yield found, Row(title, rung, before, "speed", None)
+
+
+def median_of(found, name, figure):
+    """Return the median figure of a program's runs."""
+    values = sorted(figures[figure] for figures in found[name])
+    return values[len(values) // 2]
+
+
+GROUPS = {
+    "one-process": one_process,
+    "fast": fast_one_process,
+    "workers-128": two_workers(128, (0.96, 1.10)),
+    "workers-32": two_workers(32, (0.72, 1.0), steps=100),
+    "workers-fast": two_workers(256, (0.97, None), "fast", steps=19),
+    "start": start,
+    "loader": loader,
+    "reading": reading,
+    "published": published,
+    "ladder": ladder,
+    "bytes-2": wire(2),
+    "bytes-3": wire(3),
+    "1gbit": link("1gbit"),
+    "100mbit": link("100mbit"),
+}
