@@ -9,7 +9,7 @@ import mxnet as mx
 import numpy as np
 from sampler import SplitSampler, epoch_permutation, split_range
 
-PIECE = 32  # images that are worked on at a time: they stay in the processor's cache
+PIECE = 64  # images that are worked on at a time: they stay in the processor's cache
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Augmentation:
         """Crop and flip images of shape (n, C, H, W) as drawn; the images given may be used up."""
         if self.random_mirror:
             flipped = np.flatnonzero(draws[:, 2])
-            images[flipped] = images[flipped][..., ::-1]
+            images[flipped] = _mirrored(images[flipped])
         if self.random_crop and self.pad:
             height, width = images.shape[2:]
             padded = np.zeros(images.shape[:2] + (height + 2 * self.pad, width + 2 * self.pad), "B")
@@ -180,6 +180,13 @@ class RepeatedBatch:
     def epoch(self, epoch, first_step=0):
         """Yield as many batches as the loader would."""
         return (self._batch for _ in range(first_step, len(self)))
+
+
+def _mirrored(images):
+    """Flip bytes of shape (..., W) left to right, eight at a time where the width allows."""
+    if images.shape[-1] % 8:
+        return images[..., ::-1]
+    return images.view(np.uint64)[..., ::-1].byteswap().view(np.uint8)
 
 
 def _memory_of(array):

@@ -10,8 +10,9 @@ module, in this order; servers and the scheduler never return from it, as from `
   worth several threads; it is told the same number.
 - PORT: ps-lite, below `kvstore='dist'`, listens on it. Containers often set PORT for a web server,
   which breaks every node, so it is removed unless the launcher chose it (LAUNCH_NODE_PORT).
-- malloc: the C library gives the memory of a large message back to the system, which fills the next
-  one's with zeros, page by page. In a job's processes it is kept: half of what an exchange cost.
+- malloc: the C library gives the memory of a large message or batch back to the system, which fills
+  the next one's with zeros, page by page. Here it is kept, which halves the cost of an exchange of
+  gradients, unless you have tuned malloc yourself (MALLOC_…, GLIBC_TUNABLES).
 - CUDA libraries: mxnet-cu112 needs CUDA 11, which pip puts in site-packages/nvidia/*/lib, where the
   system's loader does not look. What is loaded beforehand, with its names visible to all, is found.
 - NumPy's old names: MXNet and GluonCV use np.bool, np.int and np.float, which NumPy 1.24 removed
@@ -85,9 +86,10 @@ def remove_inherited_port():
 
 
 def keep_freed_memory():
-    """Let a process of a distributed job use the memory of its last messages for its next ones."""
+    """Let the process use the memory of its last batches and messages for its next ones."""
+    is_tuned = any(re.match("MALLOC_|GLIBC_TUNABLES$", name) for name in os.environ)
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc has it
-    if "DMLC_ROLE" in os.environ and mallopt:
+    if mallopt and not is_tuned:
         mallopt(M_MMAP_THRESHOLD, 32 << 20)  # the largest that it takes
         mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loader import Augmentation, EvalLoader, TrainLoader
+from loader import PIECE, Augmentation, EvalLoader, TrainLoader
 
 TIME_BUDGET_S = 10
 RNG = np.random.RandomState(0)
@@ -17,9 +17,10 @@ def one_by_one(image, draw):
     """Do to one image what ALL does to a batch."""
     top, left, flip = draw
     image = image[:, :, ::-1] if flip else image
-    padded = np.zeros((3, 12, 10))
-    padded[:, 2:10, 2:8] = image
-    crop = padded[:, top : top + 8, left : left + 6]
+    _, height, width = image.shape
+    padded = np.zeros((3, height + 4, width + 4))
+    padded[:, 2:-2, 2:-2] = image
+    crop = padded[:, top : top + height, left : left + width]
     return (crop - [[[10]], [[20]], [[30]]]) / [[[50]], [[60]], [[70]]]
 
 
@@ -35,6 +36,14 @@ def test_a_whole_batch_is_changed_as_its_images_one_by_one():
         for data, label in zip(batch.data.asnumpy(), batch.label.asnumpy().astype(int)):
             wanted = one_by_one(IMAGES[label], draws[label])
             np.testing.assert_allclose(data, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_so_is_one_whose_width_is_a_multiple_of_eight_and_that_has_several_pieces():
+    images = RNG.randint(0, 256, (2 * PIECE + 3, 3, 4, 16)).astype(np.uint8)
+    draws = ALL.draw(len(images), 5, 0)
+    loaded = ALL.load(images, np.arange(len(images)), draws).asnumpy()
+    wanted = [one_by_one(image, draw) for image, draw in zip(images, draws)]
+    np.testing.assert_allclose(loaded, wanted, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("workers", [2, 3, 4])

@@ -1,5 +1,6 @@
 """mxnet_setup acts when it is imported, so every test imports it in a process of its own."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -118,3 +119,23 @@ except mx.MXNetError as error:
 def test_in_a_notebook_operators_keep_their_signatures():
     ask = "import inspect, mxnet as mx; print(inspect.signature(mx.nd.concat))"
     assert "data" in after_import(ask, before="import IPython")
+
+
+MAPPED_BY_MALLOC = """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+class Info(ctypes.Structure):
+    _fields_ = [(f"field{i}", ctypes.c_size_t) for i in range(10)]
+libc.mallinfo2.restype = Info
+before = libc.mallinfo2().field3
+libc.malloc(16 << 20)
+print(libc.mallinfo2().field3 - before)
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="needs glibc 2.33")
+def test_large_blocks_come_from_what_the_process_keeps_not_from_the_system():
+    """The fourth field of mallinfo2 counts blocks that are mapped one by one, and given back."""
+    assert after_import(MAPPED_BY_MALLOC) == "0"
+    assert after_import(MAPPED_BY_MALLOC, GLIBC_TUNABLES="glibc.malloc.arena_test=8") == "1"
