@@ -68,8 +68,9 @@ $(PEERS): benchmarks/peers/requirements-peers.txt
 	@touch $@
 
 bench: setup $(PEERS)
-	@.venv/bin/python benchmarks/bench.py $(if $(QUICK),--rounds 1 --only one-process --only workers-32) \
+	@.venv/bin/python benchmarks/bench.py $(if $(QUICK),--rounds 1 --only one-process --only start) \
 		$(addprefix --only ,$(ONLY)) $(if $(DATA),--data "$(DATA)")
+	@$(if $(QUICK)$(ONLY),,.venv/bin/python benchmarks/growth.py)
 
 test-pythons: setup
 	@.venv/bin/python tests/smoke_pythons.py $(PYTHONS)

@@ -88,7 +88,7 @@ def read(lines, start=0.0):
     dict
         ``speed`` in samples/s of one process, the median of its speed lines without the first;
         ``parameters``; ``peak_mb``; ``accuracy``, the last; and in seconds from the start
-        ``first_batch_s`` and, of the last test, ``last_epoch_s``.
+        ``started_s``, when our program begins to train, ``first_batch_s`` and ``last_epoch_s``.
     """
     text = "".join(line for _, line in lines)
     found = {}
@@ -103,9 +103,10 @@ def read(lines, start=0.0):
         values = re.findall(pattern, text)
         if values:
             found[name] = float(values[-1])
-    tests = [moment for moment, line in lines if "Test_acc" in line]
-    if tests:
-        found["last_epoch_s"] = tests[-1] - start
+    for name, words in (("started_s", "steps an epoch"), ("last_epoch_s", "Test_acc")):
+        moments = [moment for moment, line in lines if words in line]
+        if moments:
+            found[name] = moments[-1] - start
     first = re.search(r"First batch at ([\d.]+)", text)
     if first:
         found["first_batch_s"] = float(first[1]) - start

@@ -3,7 +3,8 @@
 
     python tools/launch.py -n 2 -s 2 --launcher local "python benchmarks/growth_worker.py"
 
-Prints, on worker 0, the median seconds of a step and of an exchange of one number.
+Worker 0 prints the median seconds of a step, of an exchange of one number, and of one of many
+numbers that are exchanged at once and all lie on one server.
 """
 
 import argparse
@@ -19,7 +20,7 @@ parser.add_argument("--elements", type=int, default=1_000_000, help="float32 num
 parser.add_argument("--forward", type=float, default=0.2, help="seconds")
 parser.add_argument("--backward", type=float, default=0.4, help="seconds, of all buckets")
 parser.add_argument("--steps", type=int, default=8)
-parser.add_argument("--small", type=int, default=200, help="exchanges of one number")
+parser.add_argument("--numbers", type=int, default=100, help="that are exchanged at once")
 args = parser.parse_args()
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cifar10_dist"))
@@ -29,19 +30,21 @@ import mxnet as mx  # noqa: E402
 from failure import run  # noqa: E402
 
 WARM_UP = 2
+SERVER_0 = 840  # ps-lite puts key k on server 9973 k % servers; a multiple of 1 to 8
 
 
 def step(store, buckets):
     """Compute and exchange once, in the order of `BucketTrainer`: the last layers first."""
+    order = list(reversed(range(len(buckets))))
     time.sleep(args.forward)
     end = time.perf_counter()
-    for place in reversed(range(len(buckets))):
+    for place in order:
         end += args.backward / len(buckets)
         time.sleep(max(0, end - time.perf_counter()))
         if args.overlap:
             store.pushpull(place, buckets[place], priority=-place)
     if not args.overlap:
-        for place in reversed(range(len(buckets))):
+        for place in order:
             store.pushpull(place, buckets[place], priority=-place)
     for bucket in buckets:
         bucket.wait_to_read()
@@ -57,27 +60,46 @@ def seconds(act, times):
     return statistics.median(found[WARM_UP:])
 
 
+def ticks():
+    """Return the machine's processor time so far: busy with anything, and all."""
+    try:
+        words = Path("/proc/stat").read_text().split()
+    except OSError:  # not Linux
+        return 0, 0
+    numbers = [int(word) for word in words[1:9]]  # user nice system idle iowait irq softirq steal
+    return sum(numbers) - numbers[3] - numbers[4], sum(numbers)
+
+
 def main():
     """Measure, and print."""
     store = mx.kv.create("dist")
-    number = mx.nd.zeros(1)
     buckets = [mx.nd.ones(args.elements) for _ in range(args.buckets)]
-    for key, array in enumerate([*buckets, number]):
+    numbers = {SERVER_0 * (i + 1): mx.nd.zeros(1) for i in range(args.numbers)}
+    for key, array in [*enumerate(buckets), *numbers.items()]:
         store.init(key, array)
 
-    def exchange_number():
-        store.pushpull(args.buckets, number)
-        number.wait_to_read()
+    def exchange(keys):
+        for key in keys:
+            store.pushpull(key, numbers[key])
+        for key in keys:
+            numbers[key].wait_to_read()
 
     store.pushpull(0, buckets[0])
     if (buckets[0] != store.num_workers).sum().asscalar():
         raise RuntimeError("the servers did not add up what the workers sent")
     for bucket in buckets:
-        bucket[:] = 0  # sums that stay what they are
-    small = seconds(exchange_number, args.small)
+        bucket[:] = 0  # which every sum of them is, too
+    one = seconds(lambda: exchange([SERVER_0]), 100)
+    many = seconds(lambda: exchange(list(numbers)), 10) / args.numbers
+    before = ticks()
     whole = seconds(lambda: step(store, buckets), args.steps)
+    busy, all_ticks = (b - a for a, b in zip(before, ticks()))
     if store.rank == 0:
-        print(f"Step: {whole:.6f} s, one number: {small:.6f} s", flush=True)
+        print(
+            f"Step: {whole:.6f} s, one number: {one:.6f} s, one of many: {many:.7f} s, "
+            f"processors busy: {busy / max(1, all_ticks):.3f}",
+            flush=True,
+        )
     return 0
 
 

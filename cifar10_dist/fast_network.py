@@ -3,7 +3,7 @@
 Its parts are from two records of training time: Page 2018 ("How to train your ResNet",
 myrtle.ai; fixed whitening layer, Nesterov SGD with one rise and fall of the rate, label smoothing,
 averaging of weights, flip at test time) and Jordan 2024 (arXiv 2404.00498; identity
-initialization, BatchNorm without scale, quick statistics and faster biases, alternating flip,
+initialization, BatchNorm without scale, faster biases, alternating flip,
 lookahead). The widths are chosen for minutes on a few processor cores instead of seconds on a GPU.
 """
 
@@ -48,7 +48,7 @@ class FastNetwork(HybridBlock):
         Channels of the three blocks.
     """
 
-    def __init__(self, classes, channels=3, widths=(32, 128, 128), **kwargs):
+    def __init__(self, classes, channels=3, widths=(32, 96, 256), **kwargs):
         super().__init__(**kwargs)
         self.classes = classes
         with self.name_scope():
@@ -72,7 +72,7 @@ class FastNetwork(HybridBlock):
                     )
                     if first:
                         self.body.add(nn.MaxPool2D())
-                    self.body.add(nn.BatchNorm(momentum=0.6, scale=False, in_channels=width))
+                    self.body.add(nn.BatchNorm(scale=False, in_channels=width))
                     self.body.add(nn.Activation("relu"))
                     width_in = width
             self.body.add(nn.GlobalMaxPool2D())

@@ -61,13 +61,13 @@ class ResNet18(nn.Sequential):
 class FastNetwork(nn.Sequential):
     """As ``--network fast``: fixed whitening, three blocks of two convolutions, a linear layer."""
 
-    def __init__(self, widths=(32, 128, 128)):
+    def __init__(self, widths=(32, 96, 256)):
         whitening = nn.Conv2d(3, 32, 3)
         whitening.weight.requires_grad_(False)
         layers, width_in = [whitening, nn.ReLU()], 32
         for width in widths:
             for first in (True, False):
-                norm = nn.BatchNorm2d(width, momentum=0.4)
+                norm = nn.BatchNorm2d(width)
                 norm.weight.requires_grad_(False)
                 layers.append(nn.Conv2d(width_in, width, 3, padding=1, bias=False))
                 layers += [nn.MaxPool2d(2)] if first else []
