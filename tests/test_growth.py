@@ -6,10 +6,10 @@ import sys
 
 import growth
 import pytest
-from growth import (
+from growth import Measured
+from growth_model import (
     Fit,
     Future,
-    Measured,
     bytes_a_second,
     bytes_of_host,
     expected,
