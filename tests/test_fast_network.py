@@ -10,7 +10,7 @@ from network import create_network
 from options import parse_args
 from running import accuracies, train, train_with
 
-TIME_BUDGET_S = 60
+TIME_BUDGET_S = 90
 SHORT = ("--data", "synthetic", "--network", "fast", "--num-examples", "1024")
 SHORT += ("--batch-size", "32", "--num-epochs", "1")
 IMAGES = synthetic.make_images(1000, 0)[0]

@@ -1,5 +1,6 @@
 """The notebooks: what is committed, and what happens when a reader runs them."""
 
+import contextlib
 import html.parser
 import json
 import os
@@ -9,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from functools import lru_cache
 from pathlib import Path
@@ -241,14 +243,14 @@ def test_jupyterlab_opens_on_the_notebooks(tmp_path):
 
 
 def ask_jupyter(log, process):
-    """The list of files that the server gives, once its address stands in the log."""
+    """The list of files that the server gives; its address is told before anything listens there."""
     end = time.monotonic() + 60
     while True:
         address = re.search(r"(http://127\.0\.0\.1:\d+)/\S*\?token=(\w+)", log.read_text())
         if address:
-            break
+            url = "{}/api/contents/notebooks?token={}".format(*address.groups())
+            with contextlib.suppress(ConnectionError, urllib.error.URLError):
+                with urllib.request.urlopen(url, timeout=20) as answer:
+                    return json.load(answer)
         assert process.poll() is None and time.monotonic() < end, log.read_text()
         time.sleep(0.1)
-    url = "{}/api/contents/notebooks?token={}".format(*address.groups())
-    with urllib.request.urlopen(url, timeout=20) as answer:
-        return json.load(answer)
