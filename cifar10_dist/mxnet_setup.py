@@ -12,7 +12,7 @@ module, in this order; servers and the scheduler never return from it, as from `
   which breaks every node, so it is removed unless the launcher chose it (LAUNCH_NODE_PORT).
 - malloc: the C library gives the memory of a large message or batch back to the system, which fills
   the next one's with zeros, page by page. Here it is kept, unless you have tuned malloc yourself
-  (MALLOC_…, GLIBC_TUNABLES); an exchange of 45 MB, by itself, took a third less.
+  (MALLOC_…, GLIBC_TUNABLES). It shortens an exchange by itself; RESULTS.md has the figures.
 - CUDA libraries: mxnet-cu112 needs CUDA 11, which pip puts in site-packages/nvidia/*/lib, where the
   system's loader does not look. What is loaded beforehand, with its names visible to all, is found.
 - NumPy's old names: MXNet and GluonCV use np.bool, np.int and np.float, which NumPy 1.24 removed

@@ -53,7 +53,7 @@ def test_the_uses_of_a_weight_are_counted():
         ("resnet18_v1", None, "avx512_bf16", "float32"),  # casts of 11 M weights in every step
     ],
 )
-def test_the_choice_is_what_was_measured_to_be_faster(network, num_layers, flag, dtype, cpuinfo):
+def test_the_choice_is_by_processor_and_network(network, num_layers, flag, dtype, cpuinfo):
     assert choose_dtype(options(network, num_layers=num_layers), CPU, cpuinfo(flag)) == dtype
 
 
