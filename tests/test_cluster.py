@@ -11,7 +11,7 @@ import time
 import pytest
 from launching import CLUSTER, ROOT, cluster, why_no_cluster
 
-TIME_BUDGET_S = 40
+TIME_BUDGET_S = 60
 SHARES = "cluster"  # modules with the same word run one after the other
 pytestmark = pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or "")
 
@@ -95,12 +95,14 @@ def test_two_clusters_live_side_by_side(hosts):
 
 def test_a_cut_host_is_out_of_reach_until_mended(hosts):
     address = json.loads((CLUSTER / "state.json").read_text())["addresses"]["d2"]
-    reach = f"timeout 1 bash -c 'exec 3<>/dev/tcp/{address}/22' && echo yes || echo no"
+    once = f"timeout 3 bash -c 'exec 3<>/dev/tcp/{address}/22' 2>/dev/null"
+    in_the_end = f"for i in $(seq 20); do {once} && echo yes && exit; sleep 0.2; done; echo no"
+    assert on_host("d1", in_the_end) == "yes"
     cluster("cut", "d2")
-    assert on_host("d1", reach) == "no"
+    assert on_host("d1", f"{once} && echo yes || echo no") == "no"
     assert "d2" in cluster("status").stdout and " cut," in cluster("status").stdout
     cluster("mend", "d2")
-    assert on_host("d1", reach) == "yes"
+    assert on_host("d1", in_the_end) == "yes"
 
 
 def test_the_rate_of_the_cables_is_kept():
@@ -108,7 +110,7 @@ def test_the_rate_of_the_cables_is_kept():
     try:
         began = time.monotonic()
         on_host("d1", "head -c 10000000 /dev/zero")  # 80 megabits
-        assert 1.5 < time.monotonic() - began < 4
+        assert time.monotonic() - began > 1.5  # less: nothing held it back
     finally:
         cluster("down")
 
