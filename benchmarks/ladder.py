@@ -4,7 +4,7 @@
     python tools/launch.py -n 2 -s 2 --launcher local "python benchmarks/ladder.py --rungs 3"
 
 Trains ResNet-18 on images made here and prints speed lines. Rung 0 is the published way; each
-further rung adds one of ``RUNGS``. The last is malloc's, and is taken away from all roles by a
+further rung adds one of ``RUNGS``. The seventh is malloc's, and is taken away from all roles by a
 GLIBC_TUNABLES in the environment.
 """
 
@@ -22,6 +22,7 @@ RUNGS = (
     "updates on the workers",
     "gradients in buckets of 16 MB",
     "memory of messages kept",
+    "gradients added up in shared memory, not sent",
 )
 
 parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -30,8 +31,8 @@ parser.add_argument("--batch-size", type=int, default=128)
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--disp-batches", type=int, default=10)
 args = parser.parse_args()
-loads_whole, has_threads, is_static, is_free, updates_here, has_buckets = (
-    args.rungs > place for place in range(6)
+loads_whole, has_threads, is_static, is_free, updates_here, has_buckets, _, shares_memory = (
+    args.rungs > place for place in range(8)
 )
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cifar10_dist"))
@@ -49,6 +50,8 @@ from buckets import BucketTrainer  # noqa: E402
 from failure import run  # noqa: E402
 from loader import TrainLoader  # noqa: E402
 from mxnet import autograd, gluon  # noqa: E402
+from shared_memory import SharedMemoryTrainer, share_memory  # noqa: E402
+from workers import Workers  # noqa: E402
 
 
 def batches(images, labels, store):
@@ -89,7 +92,11 @@ def main():
     if has_buckets:
         for param in net.collect_params().values():
             param._finish_deferred_init()
-        trainer = BucketTrainer(net.collect_params(), *optimizer, store)
+        if shares_memory:
+            memory = share_memory(Workers(store), True)
+            trainer = SharedMemoryTrainer(net.collect_params(), *optimizer, store, memory=memory)
+        else:
+            trainer = BucketTrainer(net.collect_params(), *optimizer, store)
     elif updates_here:
         trainer = WorkerTrainer(net.collect_params(), *optimizer, store)
     else:

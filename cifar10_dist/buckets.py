@@ -30,7 +30,7 @@ class BucketTrainer(WorkerTrainer):
     def __init__(self, params, *others, bucket_bytes=BUCKET_BYTES):
         super().__init__(params, *others)
         in_order = [param for param in params.values() if param.grad_req != "null"]
-        self._buckets = [_share_memory(group) for group in _group(in_order, bucket_bytes)]
+        self._buckets = [self._lay_out(group) for group in _group(in_order, bucket_bytes)]
 
     def _init_params(self):
         super()._init_params()
@@ -43,6 +43,28 @@ class BucketTrainer(WorkerTrainer):
         for place in reversed(range(len(self._buckets))):
             self._kvstore.pushpull(first + place, self._buckets[place], priority=-place)
 
+    def _new_bucket(self, size, like):
+        """Return an array (size,) of zeros for each device that an array of ``like`` is on."""
+        return [mx.nd.zeros(size, ctx=data.context, dtype=data.dtype) for data in like]
+
+    def _lay_out(self, params):
+        """Let the gradients of some parameters lie in one array, on each device.
+
+        Returns
+        -------
+        list of NDArray
+            Of each device, shape (n,): the gradients with zeros between them.
+        """
+        sizes = [-(-param.data().size // ALIGN) * ALIGN for param in params]
+        bucket = self._new_bucket(sum(sizes), params[0].list_data())
+        start = 0
+        for param, size in zip(params, sizes):
+            end = start + param.data().size
+            param._grad = [flat[start:end].reshape(param.shape) for flat in bucket]
+            mx.autograd.mark_variables(param.list_data(), param._grad, param.grad_req)
+            start += size
+        return bucket
+
 
 def _group(params, bucket_bytes):
     """Divide parameters into lists of neighbours of at least ``bucket_bytes``, from the last on."""
@@ -54,25 +76,3 @@ def _group(params, bucket_bytes):
         groups[-1].append(param)
         size += param.data().size * 4
     return [group[::-1] for group in groups[::-1]]
-
-
-def _share_memory(params):
-    """Let the gradients of some parameters lie in one array, on each device.
-
-    Returns
-    -------
-    list of NDArray
-        Of each device, shape (n,): the gradients with zeros between them.
-    """
-    sizes = [-(-param.data().size // ALIGN) * ALIGN for param in params]
-    flats = [
-        mx.nd.zeros(sum(sizes), ctx=data.context, dtype=data.dtype)
-        for data in params[0].list_data()
-    ]
-    start = 0
-    for param, size in zip(params, sizes):
-        end = start + param.data().size
-        param._grad = [flat[start:end].reshape(param.shape) for flat in flats]
-        mx.autograd.mark_variables(param.list_data(), param._grad, param.grad_req)
-        start += size
-    return flats

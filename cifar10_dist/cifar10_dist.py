@@ -107,10 +107,11 @@ def train(args, stopper):
             pull_weights(net, trainer, workers)
         if saver.stopped_within(epoch, steps):
             break
-        result = evaluate(test_loader, net, ctx, workers, args.top_k, bool(args.flip_test))
+        is_last = epoch + 1 == args.num_epochs
+        flip = args.flip_test == "1" or (args.flip_test == "last" and is_last)
+        result = evaluate(test_loader, net, ctx, workers, args.top_k, flip)
         late = trainer.measure_staleness(workers) if workers.is_async else {}
         progress.epoch_done(epoch, result, trainer.learning_rate, late)
-        is_last = epoch + 1 == args.num_epochs
         # All workers have the same accuracy, so all stop here or none does.
         if args.target_accuracy and result["accuracy"] >= args.target_accuracy:
             progress.say(f"Epoch {epoch}: reached --target-accuracy {args.target_accuracy:g}")

@@ -25,7 +25,7 @@ DEFAULTS = {
     "lr_schedule": "onecycle",
     "label_smoothing": 0.2,
     "lookahead": 5,
-    "flip_test": 1,
+    "flip_test": "last",
     "random_crop": 1,
     "random_mirror": 1,
     "pad_size": 2,

@@ -77,6 +77,13 @@ def create_parser():
         metavar="0,1",
         help="GPUs of this worker; default: its share of the host's; with no value the CPU",
     )
+    add(
+        "--allreduce",
+        choices=("auto", "servers"),
+        default="auto",
+        help="where gradients of several workers are added up; auto: in shared memory if all are "
+        "on one host's CPU, else on the servers; default %(default)s",
+    )
     add("--cpus", type=positive, metavar="N", help="rehearse N devices on the CPU")
 
     add = parser.add_argument_group("network").add_argument
@@ -275,10 +282,10 @@ def create_parser():
     )
     add(
         "--flip-test",
-        type=int,
-        choices=(0, 1),
-        default=0,
-        help="test each image and its mirror image, and add the scores; default 0",
+        choices=("0", "1", "last"),
+        default="0",
+        help="test each image and its mirror image, and add the scores; last: after --num-epochs "
+        "only, as it takes twice the time; default 0",
     )
     add("--model-prefix", metavar="PATH", help="save checkpoints: PATH-0001.params, …")
     add(

@@ -11,6 +11,7 @@ from compression import CompressingTrainer, compression_params
 from failure import UsageError
 from mxnet.contrib import amp
 from schedule import ResumedScheduler, create_schedule, scaled_learning_rate
+from shared_memory import SharedMemoryTrainer, share_memory
 
 
 def check_optimizer(name):
@@ -24,10 +25,10 @@ def check_optimizer(name):
 def create_trainer(args, net, ctx, store, workers, steps_per_epoch, start=None):
     """Create the Trainer and the learning-rate schedule.
 
-    The workers update their own copies from gradients that the servers have added up: learning
-    rates, a short last batch and saved states then work as on one machine. In ``dist_async`` there
-    is no common gradient; the servers update with each push, so the schedule travels to them
-    inside the optimizer and counts the pushes of all workers.
+    The workers update their own copies from gradients that the servers have added up (on one host
+    the workers have, themselves): learning rates, a short last batch and saved states then work as
+    on one machine. In ``dist_async`` there is no common gradient; the servers update with each
+    push, so the schedule travels to them inside the optimizer and counts the pushes of all workers.
 
     Returns
     -------
@@ -73,7 +74,10 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch, start=None):
     elif workers.count == 1 and len(ctx) == 1 and "dist" not in store.type:
         trainer = WorkerTrainer(params, args.optimizer, options, None, lookahead)
     else:
-        trainer = BucketTrainer(params, args.optimizer, options, store, lookahead)
+        common = (params, args.optimizer, options, store, lookahead)
+        has_one_cpu = args.allreduce == "auto" and ctx == [mx.cpu()]
+        memory = share_memory(workers, has_one_cpu) if workers.count > 1 else None
+        trainer = SharedMemoryTrainer(*common, memory=memory) if memory else BucketTrainer(*common)
     if args.dtype == "float16":
         amp.init_trainer(trainer)
     # The Trainer would do this in its first step, and then push gradients at once: on the way they
@@ -105,6 +109,11 @@ def explain(args, trainer, workers):
             )
     if workers.is_async and args.lookahead:
         yield "dist_async: no --lookahead: the weights are the servers'"
+    if isinstance(trainer, SharedMemoryTrainer):
+        yield (
+            "all workers are on one host: gradients are added up in shared memory; "
+            "--allreduce servers sends them, as between hosts"
+        )
     if args.gc_type:
         yield (
             "gradients in 2 bits: pushes are 16 times smaller, pulls are not, so that both "

@@ -95,7 +95,7 @@ def assert_evaluated(got, wanted):
 def test_any_number_of_workers_gives_the_parameters_and_the_evaluation_of_one(workers, tmp_path):
     found = run_exact(workers, "dist_sync", tmp_path)
     assert set(exact.SETTINGS) < set(found.files)
-    for name, (length, _, optimizer) in exact.SETTINGS.items():
+    for name, (length, _, optimizer, _) in exact.SETTINGS.items():
         wanted = by_hand(length, optimizer)
         np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-5, err_msg=name)
     assert_evaluated(found["evaluations"], evaluated_by_hand())

@@ -1,5 +1,7 @@
 """The fast network: its whitening, its first steps, and every way to train it."""
 
+import json
+
 import fast_network
 import mxnet as mx
 import numpy as np
@@ -10,7 +12,7 @@ from network import create_network
 from options import parse_args
 from running import accuracies, train, train_with
 
-TIME_BUDGET_S = 90
+TIME_BUDGET_S = 110
 SHORT = ("--data", "synthetic", "--network", "fast", "--num-examples", "1024")
 SHORT += ("--batch-size", "32", "--num-epochs", "1")
 IMAGES = synthetic.make_images(1000, 0)[0]
@@ -47,6 +49,19 @@ def test_the_whitening_is_not_learned_and_gray_images_will_do():
     net = create_network("fast", 4, (1, 28, 28), [mx.cpu()])
     assert net.whitening.weight.grad_req == "null"
     assert net(mx.nd.zeros((2, 1, 28, 28))).shape == (2, 4)
+
+
+def test_mirror_images_are_tested_never_always_or_last(tmp_path):
+    few = "--num-epochs 2 --data synthetic --network resnet --num-layers 8 --num-examples 128 --batch-size 64"
+    losses = {}
+    for when in ("0", "1", "last"):
+        folder = tmp_path / when
+        job = train(*few.split(), "--flip-test", when, "--log-dir", str(folder))
+        assert job.returncode == 0, job.stderr
+        rows = (folder / "metrics.jsonl").read_text().splitlines()
+        losses[when] = [json.loads(row)["test_loss"] for row in rows]
+    assert losses["0"][0] != losses["1"][0] and losses["0"][1] != losses["1"][1]
+    assert losses["last"] == [losses["0"][0], losses["1"][1]]
 
 
 @pytest.mark.parametrize("kind", ["local", "dist_sync", "dist_async"])

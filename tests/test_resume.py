@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from restarting import SLOW, assert_same, finished, params, training
 
-TIME_BUDGET_S = 100
+TIME_BUDGET_S = 130
 
 
 @pytest.fixture(scope="module")

@@ -271,6 +271,7 @@ def test_the_published_example_trains_two_epochs_on_two_hosts(tmp_path):
     assert "cifar10_dist.py" in on_host("d2", "ls cifar10_dist")
     assert not os.path.exists("/home/ubuntu/cifar10_dist")
     assert bytes_of("d2") - before > 1_000_000  # the gradients crossed the bridge
+    assert "shared memory" not in job.text()
     assert nothing_left()
 
 

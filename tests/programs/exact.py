@@ -14,6 +14,7 @@ from failure import run
 from loader import Augmentation, EvalLoader, TrainLoader
 from mxnet.gluon import nn
 from options import parse_args
+from shared_memory import SharedMemoryTrainer
 from shifted import Shifted
 from training import CrossEntropy, evaluate, pull_weights, train_batch
 from workers import Workers
@@ -26,11 +27,23 @@ LABELS = RNG.randint(0, 4, 49)
 GLOBAL_BATCH, STEPS, SEED = 12, 20, 5
 AUGMENTATION = Augmentation(1, True, True)
 ONE, TWO, FOUR, MIXED = (1, 1, 1, 1), (2, 2, 2, 2), (4, 4, 4, 4), (1, 4, 2, 3)  # devices of rank 0…
-# Name: examples (48 divide; 46 and 49 leave a last batch of 10 and of 1), devices, optimizer.
+# Name: examples (48 divide; 46 and 49 leave a last batch of 10 and of 1), devices, optimizer, and
+# where gradients are added up: in shared memory only if all workers have one device.
 SETTINGS = {
-    f"{optimizer}-{length}-{'.'.join(map(str, devices))}": (length, devices, optimizer)
+    f"{optimizer}-{length}-{'.'.join(map(str, devices))}-{place}": (
+        length,
+        devices,
+        optimizer,
+        place,
+    )
     for length in (48, 46, 49)
-    for devices in (ONE, TWO, FOUR, MIXED)
+    for devices, place in (
+        (ONE, "auto"),
+        (ONE, "servers"),
+        (TWO, "auto"),
+        (FOUR, "auto"),
+        (MIXED, "auto"),
+    )
     for optimizer in ("sgd", "adam")
     if optimizer == "sgd" or length == 49
 }
@@ -54,11 +67,12 @@ def small_network(ctx, batchnorm=False, dtype="float32"):
     return net
 
 
-def train(net, length, optimizer, ctx, store, workers):
+def train(net, length, optimizer, place, ctx, store, workers):
     """Train for ``STEPS`` steps; return the trainer."""
     batch_size = GLOBAL_BATCH // workers.count
     epochs = STEPS // -(-length // GLOBAL_BATCH)
     options = f"{COMMON} --kv-store {sys.argv[1]} --optimizer {optimizer} --lr {RATE[optimizer]}"
+    options += f" --allreduce {place}"
     args = parse_args(
         [*options.split(), "--batch-size", str(batch_size), "--num-epochs", str(epochs)]
     )
@@ -100,12 +114,14 @@ def evaluations(net, ctx, workers):
 def main():
     store = mx.kv.create(sys.argv[1])
     workers = Workers(store)
-    settings = {"async": (49, MIXED, "sgd")} if workers.is_async else SETTINGS
+    settings = {"async": (49, MIXED, "sgd", "servers")} if workers.is_async else SETTINGS
     found = {}
-    for number, (name, (length, devices, optimizer)) in enumerate(settings.items()):
+    for number, (name, (length, devices, optimizer, place)) in enumerate(settings.items()):
         ctx = [mx.cpu(i) for i in range(devices[workers.rank])]
         net = small_network(ctx)
-        trainer = train(net, length, optimizer, ctx, Shifted(store, number), workers)
+        trainer = train(net, length, optimizer, place, ctx, Shifted(store, number), workers)
+        is_shared = isinstance(trainer, SharedMemoryTrainer)
+        assert is_shared == (devices == ONE and place == "auto" and workers.count > 1)
         if workers.is_async:
             pull_weights(net, trainer, workers)
         found[name] = parameters(net, ctx, workers)
@@ -116,7 +132,7 @@ def main():
     )
     if not workers.is_async:  # with BatchNorm workers and devices agree, after the average
         net = small_network(ctx, batchnorm=True)
-        train(net, 46, "sgd", ctx, Shifted(store, len(settings)), workers)
+        train(net, 46, "sgd", "auto", ctx, Shifted(store, len(settings)), workers)
         evaluations(net, ctx, workers)
         parameters(net, ctx, workers)
     if workers.rank == 0:

@@ -1,0 +1,154 @@
+"""Gradients added up in memory that all workers share, where they are on one host.
+
+Through the servers each gradient is copied more than ten times, by the kernel and by MXNet, before
+its sum is back; workers that share memory read it where it is. NCCL and MPI do the same for the
+processes of a host. It is for one host and its CPU only: everything else goes to the servers.
+"""
+
+import ctypes
+import mmap
+import os
+
+import mxnet as mx
+import numpy as np
+from averaging import WorkerTrainer
+from buckets import BucketTrainer
+from sampler import split_range
+
+PTHREAD_PROCESS_SHARED = 1  # pthread.h
+BLOCK = 16384  # elements that are added at a time: they stay in a core's own cache
+
+
+class SharedMemory:
+    """Arrays that the workers have in common, and a barrier.
+
+    It is a file without a name, which goes with the last process that has it open, however that
+    ends. The barrier is the C library's, which waits in the kernel and leaves the processor to
+    others.
+
+    Parameters
+    ----------
+    file : int
+        Descriptor of the file, open in every worker.
+    rank, count : int
+        This worker's, and of all.
+    """
+
+    def __init__(self, file, rank, count):
+        self.rank, self.count = rank, count
+        self._file, self._size = file, 0
+        self._libc = ctypes.CDLL(None)
+        self._barrier = ctypes.byref(ctypes.c_char.from_buffer(self._map(mmap.PAGESIZE)))
+
+    def create_barrier(self):
+        """Make the barrier, which one worker does before another uses it."""
+        kind = ctypes.byref(ctypes.create_string_buffer(64))
+        self._libc.pthread_barrierattr_init(kind)
+        self._libc.pthread_barrierattr_setpshared(kind, PTHREAD_PROCESS_SHARED)
+        if self._libc.pthread_barrier_init(self._barrier, kind, self.count):
+            raise OSError("pthread_barrier_init failed")
+
+    def barrier(self):
+        """Wait until all workers have come here."""
+        self._libc.pthread_barrier_wait(self._barrier)
+
+    def array(self, size, dtype):
+        """Return one more array, (workers, size), of zeros; all workers ask in the same order."""
+        dtype = np.dtype(dtype)
+        memory = self._map(self.count * size * dtype.itemsize)
+        return np.frombuffer(memory, dtype, self.count * size).reshape(self.count, size)
+
+    def add_up(self, array):
+        """Replace each row by the sum of all, in the order of the ranks.
+
+        Every worker adds up a part of the columns. Its own row must be complete, and when it
+        returns only this part is; all are after the next :meth:`barrier`.
+        """
+        self.barrier()
+        start, stop = split_range(array.shape[1], self.count, self.rank)
+        for begin in range(start, stop, BLOCK):
+            first, *others = array[:, begin : min(begin + BLOCK, stop)]
+            for other in others:
+                first += other
+            for other in others:
+                other[:] = first
+
+    def _map(self, size):
+        """Map the next part of the file, which grows by it."""
+        size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+        os.posix_fallocate(self._file, self._size, size)  # never shrinks what another has grown
+        part = mmap.mmap(self._file, size, offset=self._size)
+        self._size += size
+        return part
+
+
+def share_memory(workers, is_wanted):
+    """Return a :class:`SharedMemory` of all workers, None if not all can see it and want it.
+
+    Worker 0 tells which of its open files it is, by a name that holds wherever the processes have
+    the same numbers: on one host, in one container.
+
+    Parameters
+    ----------
+    workers : workers.Workers
+        All of them must make the call.
+    is_wanted : bool
+        By this worker.
+    """
+    place, file, offer = _place() if is_wanted else None, None, ""
+    if place and workers.rank == 0:
+        file = os.memfd_create("gradients")
+        offer = f"{place} /proc/{os.getpid()}/fd/{file}"
+        SharedMemory(file, 0, workers.count).create_barrier()
+    where, _, path = workers.hand_out(offer.encode()).decode().rpartition(" ")
+    if workers.rank and path and where == place:
+        try:
+            file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:  # of another user
+            pass
+    if workers.sum([file is not None])[0] == workers.count:
+        return SharedMemory(file, workers.rank, workers.count)
+    if file is not None:
+        os.close(file)
+    return None
+
+
+def _place():
+    """Tell which running system and which table of its processes this is; None if it cannot."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as boot_id:
+            place = boot_id.read().strip() + os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return None
+    return place if hasattr(os, "memfd_create") else None
+
+
+class SharedMemoryTrainer(BucketTrainer):
+    """A :class:`BucketTrainer` whose buckets lie in shared memory and are not sent.
+
+    Parameters
+    ----------
+    params, *others
+        As of :class:`BucketTrainer`; the parameters are on the CPU, on one device.
+    memory : SharedMemory
+    """
+
+    def __init__(self, params, *others, memory):
+        self._memory = memory
+        self._rows = []
+        super().__init__(params, *others)
+
+    def _init_params(self):
+        WorkerTrainer._init_params(self)  # worker 0's weights for all; buckets need no keys
+
+    def _new_bucket(self, size, like):
+        rows = self._memory.array(size, like[0].dtype)
+        self._rows.append(rows)
+        return [mx.nd.from_numpy(rows[self._memory.rank], zero_copy=True)]
+
+    def _allreduce_grads(self):
+        # The last layers' first, while backward computes the others.
+        for (bucket,), rows in zip(reversed(self._buckets), reversed(self._rows)):
+            bucket.wait_to_read()
+            self._memory.add_up(rows)
+        self._memory.barrier()

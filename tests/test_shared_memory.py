@@ -1,0 +1,68 @@
+"""Memory that workers share: sums to the last bit, no worker ahead of another, nothing left."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from running import accuracies, launch, train_with
+from shared_memory import BLOCK
+
+TIME_BUDGET_S = 90
+SHORT = "--data synthetic --network resnet --num-layers 8 --num-examples 640 --batch-size 64"
+LINE = "gradients are added up in shared memory"
+pytestmark = pytest.mark.skipif(
+    not hasattr(os, "memfd_create"), reason="this system has no memfd_create"
+)
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_sums_are_those_of_the_ranks_in_order_on_every_worker(workers, tmp_path):
+    job = launch(workers, sys.executable, "tests/programs/share_arrays.py", str(tmp_path))
+    assert job.returncode == 0, job.stdout + job.stderr
+    for size in (1, 7, BLOCK - 1, 5 * BLOCK + 3):
+        for turn in range(20):
+            rows = [np.random.RandomState([size, turn, rank]).rand(size) for rank in range(workers)]
+            wanted = rows[0].astype(np.float32)
+            for row in rows[1:]:
+                wanted += row.astype(np.float32)
+            for rank in range(workers):
+                found = np.load(tmp_path / f"{rank}-{size}-{turn}.npy")
+                np.testing.assert_array_equal(found, wanted)
+
+
+def test_both_ways_train_alike_and_say_which_it_is():
+    shared = train_with(2, *SHORT.split(), "--num-epochs", "2")
+    sent = train_with(2, *SHORT.split(), "--num-epochs", "2", "--allreduce", "servers")
+    assert shared.returncode == sent.returncode == 0, shared.stderr + sent.stderr
+    assert LINE in shared.stdout and LINE not in sent.stdout
+    assert accuracies(shared.stdout) == accuracies(sent.stdout)
+
+
+def test_two_devices_a_worker_take_the_servers():
+    job = train_with(2, *SHORT.split(), "--num-epochs", "1", "--cpus", "2")
+    assert job.returncode == 0 and LINE not in job.stdout, job.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_worker_in_a_process_table_of_its_own_takes_the_servers(tmp_path):
+    apart = "unshare --pid --fork --mount-proc"
+    command = f"case $DMLC_ROLE$LAUNCH_WORKER_ID in worker1) exec {apart} $0 $1;; esac; exec $0 $1"
+    program = [sys.executable, "tests/programs/share_arrays.py"]
+    job = launch(2, "sh", "-c", command, *program)
+    assert job.stdout.count("no memory in common") == 2, job.stdout + job.stderr
+
+
+def test_a_killed_job_leaves_no_memory(tmp_path):
+    def shared_kb():
+        with open("/proc/meminfo") as lines:
+            return next(int(line.split()[1]) for line in lines if line.startswith("Shmem:"))
+
+    before = shared_kb()
+    words = [sys.executable, "tests/programs/share_arrays.py", str(tmp_path), "killed"]
+    job = launch(2, *words)
+    assert job.returncode == 137, job.stdout + job.stderr
+    assert "of 400 MB" in job.stdout
+    assert shared_kb() - before < 200_000
+    assert not subprocess.run(["pgrep", "-f", "share_arrays.py"], stdout=subprocess.PIPE).stdout
