@@ -41,7 +41,7 @@ def main():
         print(f"--- {name}", flush=True)
         try:
             for found, row in GROUPS[name](options):
-                a, b = ([f[row.figure] for f in found[n]] for n in (row.a, row.b))
+                a, b = (figures(found, name, row.figure) for name in (row.a, row.b))
                 check_sizes(found, row)
                 keep(name, found, row, ratio(a, b))
                 print(f"{row.title}: {ratio(a, b)}", flush=True)
@@ -50,6 +50,13 @@ def main():
             failures += 1
         write()
     sys.exit(1 if failures else 0)
+
+
+def figures(found, name, figure):
+    """Return a program's figure of each run."""
+    if any(figure not in run for run in found[name]):
+        raise Failed(f"{name} printed nothing to take {figure} from")
+    return [run[figure] for run in found[name]]
 
 
 def check_sizes(found, row):

@@ -48,15 +48,16 @@ def fast_one_process(options):
     yield found, Row(title, "ours bfloat16", "ours float32", "speed", None)
 
 
-def two_workers(batch_size, targets, network="resnet18_v1", steps=40):
+def two_workers(batch_size, targets, network="resnet18_v1", steps=40, lines=10):
     """Two workers beside two processes that have nothing to do with each other, and beside DDP."""
 
     def measure(options):
-        alone = ours(network, batch_size, steps, options=["--kv-store", "local"])
+        size = {"network": network, "batch_size": batch_size, "steps": steps, "lines": lines}
+        alone = ours(**size, options=["--kv-store", "local"])
         send = ["--allreduce", "servers"]
         runs = {
-            "ours": partial(run, ours(network, batch_size, steps, workers=2)),
-            "sent": partial(run, ours(network, batch_size, steps, workers=2, options=send)),
+            "ours": partial(run, ours(**size, workers=2)),
+            "sent": partial(run, ours(**size, workers=2, options=send)),
             "independent": partial(run, alone, alone, env=ONE_THREAD),
         }
         title = f"{network}, batch {batch_size} a worker"
@@ -238,7 +239,7 @@ GROUPS = {
     "fast": fast_one_process,
     "workers-128": two_workers(128, (0.96, 1.10)),
     "workers-32": two_workers(32, (0.72, 1.0), steps=100),
-    "workers-fast": two_workers(256, (0.97,), "fast", steps=19),
+    "workers-fast": two_workers(256, (0.97,), "fast", steps=19, lines=4),
     "start": start,
     "loader": loader,
     "reading": reading,

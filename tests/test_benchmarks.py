@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import report
+from bench import figures
 from comparison import ratio, take_turns
 from contenders import Failed, ours, read, run
 
@@ -36,10 +37,10 @@ def test_the_same_figures_have_the_ratio_one():
 
 
 def test_what_the_program_prints_is_what_is_read():
-    figures = run([*ours("fast", batch_size=16, steps=9, lines=3)])
-    assert {"speed", "parameters", "peak_mb", "first_batch_s", "accuracy", "seconds"} <= {*figures}
-    assert 0 < figures["first_batch_s"] < figures["seconds"]
-    assert 100 < figures["peak_mb"] < 4000
+    found = run([*ours("fast", batch_size=16, steps=9, lines=3)])
+    assert {"speed", "parameters", "peak_mb", "first_batch_s", "accuracy", "seconds"} <= {*found}
+    assert 0 < found["first_batch_s"] < found["seconds"]
+    assert 100 < found["peak_mb"] < 4000
 
 
 def test_the_first_speed_line_does_not_count():
@@ -55,6 +56,12 @@ def test_an_accuracy_is_read_with_the_time_that_it_came_at():
 def test_a_program_that_fails_ends_the_measurement_with_what_it_said():
     with pytest.raises(Failed, match="status 3\nno luck"):
         run([sys.executable, "-c", "print('no luck'); raise SystemExit(3)"])
+
+
+def test_a_figure_that_a_program_did_not_print_is_told():
+    assert figures({"ours": [{"speed": 2.0}, {"speed": 3.0}]}, "ours", "speed") == [2.0, 3.0]
+    with pytest.raises(Failed, match="ours printed nothing to take speed from"):
+        figures({"ours": [{"speed": 2.0}, {}]}, "ours", "speed")
 
 
 def test_the_groups_are_listed():

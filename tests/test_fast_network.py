@@ -52,11 +52,12 @@ def test_the_whitening_is_not_learned_and_gray_images_will_do():
 
 
 def test_mirror_images_are_tested_never_always_or_last(tmp_path):
-    few = "--num-epochs 2 --data synthetic --network resnet --num-layers 8 --num-examples 128 --batch-size 64"
+    few = "--data synthetic --network resnet --num-layers 8 --num-examples 128 --batch-size 64"
     losses = {}
     for when in ("0", "1", "last"):
         folder = tmp_path / when
-        job = train(*few.split(), "--flip-test", when, "--log-dir", str(folder))
+        options = ("--num-epochs", "2", "--flip-test", when, "--log-dir", str(folder))
+        job = train(*few.split(), *options)
         assert job.returncode == 0, job.stderr
         rows = (folder / "metrics.jsonl").read_text().splitlines()
         losses[when] = [json.loads(row)["test_loss"] for row in rows]
