@@ -8,6 +8,7 @@ processes of a host. It is for one host and its CPU only: everything else goes t
 import ctypes
 import mmap
 import os
+import weakref
 
 import mxnet as mx
 import numpy as np
@@ -29,7 +30,7 @@ class SharedMemory:
     Parameters
     ----------
     file : int
-        Descriptor of the file, open in every worker.
+        Descriptor of the file, open in every worker; closed with this object.
     rank, count : int
         This worker's, and of all.
     """
@@ -37,6 +38,7 @@ class SharedMemory:
     def __init__(self, file, rank, count):
         self.rank, self.count = rank, count
         self._file, self._size = file, 0
+        weakref.finalize(self, os.close, file)
         self._libc = ctypes.CDLL(None)
         self._barrier = ctypes.byref(ctypes.c_char.from_buffer(self._map(mmap.PAGESIZE)))
 
@@ -97,20 +99,48 @@ def share_memory(workers, is_wanted):
     """
     place, file, offer = _place() if is_wanted else None, None, ""
     if place and workers.rank == 0:
-        file = os.memfd_create("gradients")
-        offer = f"{place} /proc/{os.getpid()}/fd/{file}"
-        SharedMemory(file, 0, workers.count).create_barrier()
-    where, _, path = workers.hand_out(offer.encode()).decode().rpartition(" ")
+        file = _create_file(workers.count)
+        if file is not None:
+            offer = f"{place} {_identity(file)} /proc/{os.readlink('/proc/self')}/fd/{file}"
+    where, identity, path = (workers.hand_out(offer.encode()).decode() or "  ").split(" ")
     if workers.rank and path and where == place:
-        try:
-            file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        except OSError:  # of another user
-            pass
+        file = _open_file(path, identity)
     if workers.sum([file is not None])[0] == workers.count:
         return SharedMemory(file, workers.rank, workers.count)
     if file is not None:
         os.close(file)
     return None
+
+
+def _create_file(count):
+    """Return a file with a barrier for ``count`` workers, None if the system gives none."""
+    try:
+        file = os.memfd_create("gradients")
+    except OSError:
+        return None
+    try:
+        SharedMemory(os.dup(file), 0, count).create_barrier()
+    except OSError:
+        os.close(file)
+        return None
+    return file
+
+
+def _open_file(path, identity):
+    """Open what should be worker 0's file, None if that cannot be or if it is another."""
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:  # of another user
+        return None
+    if _identity(file) == identity:
+        return file
+    os.close(file)
+    return None
+
+
+def _identity(file):
+    found = os.fstat(file)
+    return f"{found.st_dev}:{found.st_ino}"
 
 
 def _place():

@@ -18,7 +18,8 @@ def test_pushes_shrink_sixteen_times_and_both_ways_together_at_most_1_88_times()
     assert job.returncode == 0, job.stdout + job.stderr
     line = next(line for line in job.stdout.splitlines() if "{" in line)
     found = json.loads(line[line.index("{") :])
-    (pushed, pulled), (pushed_2bit, pulled_2bit) = found[""], found["--gc-type 2bit"]
+    pushed, pulled = found["--allreduce servers"]
+    pushed_2bit, pulled_2bit = found["--gc-type 2bit"]
     assert pushed == pytest.approx(1500 * 1001 * 4, rel=0.01)
     assert 15.5 < pushed / pushed_2bit < 16.1
     assert pulled / pulled_2bit == pytest.approx(1, rel=0.01)

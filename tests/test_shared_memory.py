@@ -65,4 +65,4 @@ def test_a_killed_job_leaves_no_memory(tmp_path):
     assert job.returncode == 137, job.stdout + job.stderr
     assert "of 400 MB" in job.stdout
     assert shared_kb() - before < 200_000
-    assert not subprocess.run(["pgrep", "-f", "share_arrays.py"], stdout=subprocess.PIPE).stdout
+    assert not subprocess.run(["pgrep", "-f", str(tmp_path)], stdout=subprocess.PIPE).stdout
