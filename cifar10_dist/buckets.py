@@ -7,6 +7,7 @@ PyTorch's DistributedDataParallel does the same (Li et al. 2020, arXiv 2006.1570
 """
 
 import mxnet as mx
+import numpy as np
 from averaging import WorkerTrainer
 
 BUCKET_BYTES = 16 << 20
@@ -70,7 +71,8 @@ def _group(params, bucket_bytes):
     """Divide parameters into lists of neighbours of at least ``bucket_bytes``, from the last on."""
     groups, size = [], bucket_bytes
     for param in reversed(params):
-        if size >= bucket_bytes or param.dtype != groups[-1][0].dtype:
+        # Dense layers write their type "float32", others numpy.float32.
+        if size >= bucket_bytes or np.dtype(param.dtype) != np.dtype(groups[-1][0].dtype):
             groups.append([])
             size = 0
         groups[-1].append(param)

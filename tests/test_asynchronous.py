@@ -7,7 +7,7 @@ import pytest
 from asynchronous import allow_for_staleness
 from running import accuracies, train_with
 
-TIME_BUDGET_S = 50
+TIME_BUDGET_S = 75
 SMALL = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8")
 ASYNC = (*SMALL, "--kv-store", "dist_async", "--num-examples", "2400", "--batch-size", "50")
 

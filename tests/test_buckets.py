@@ -47,6 +47,7 @@ def test_a_bucket_is_full_when_it_has_its_bytes_and_keeps_the_order_of_the_layer
     params = [mx.gluon.Parameter(f"p{i}", shape=(size,)) for i, size in enumerate((10, 300, 20, 5))]
     for param in params:
         param.initialize()
+    params[1].dtype = "float32"  # the same type by another name
     groups = _group(params, 1000)
     assert [[param.name for param in group] for group in groups] == [["p0"], ["p1", "p2", "p3"]]
 

@@ -9,7 +9,7 @@ from compression import compression_params
 from failure import UsageError
 from running import accuracies, launch, train_with
 
-TIME_BUDGET_S = 50
+TIME_BUDGET_S = 75
 SMALL = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8")
 
 

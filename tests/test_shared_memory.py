@@ -17,8 +17,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("workers", [2, 3])
-def test_sums_are_those_of_the_ranks_in_order_on_every_worker(workers, tmp_path):
+def test_sums_are_those_of_the_ranks_in_order_on_every_worker(tmp_path):
+    workers = 3
     job = launch(workers, sys.executable, "tests/programs/share_arrays.py", str(tmp_path))
     assert job.returncode == 0, job.stdout + job.stderr
     for size in (1, 7, BLOCK - 1, 5 * BLOCK + 3):
@@ -38,11 +38,6 @@ def test_both_ways_train_alike_and_say_which_it_is():
     assert shared.returncode == sent.returncode == 0, shared.stderr + sent.stderr
     assert LINE in shared.stdout and LINE not in sent.stdout
     assert accuracies(shared.stdout) == accuracies(sent.stdout)
-
-
-def test_two_devices_a_worker_take_the_servers():
-    job = train_with(2, *SHORT.split(), "--num-epochs", "1", "--cpus", "2")
-    assert job.returncode == 0 and LINE not in job.stdout, job.stderr
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
