@@ -1,8 +1,8 @@
 """Gradients added up in memory that all workers share, where they are on one host.
 
-On its way through the servers a gradient is copied several times, by the kernel and by MXNet, before
-its sum is back; workers that share memory read it where it is. NCCL and MPI do the same for the
-processes of a host. It is for one host and its CPU only: everything else goes to the servers.
+On its way through the servers a gradient is copied several times, by the kernel and by MXNet,
+before its sum is back; workers that share memory read it where it is. NCCL and MPI do the same for
+the processes of a host. It is for one host and its CPU only: everything else goes to the servers.
 """
 
 import ctypes
