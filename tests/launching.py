@@ -78,7 +78,7 @@ class Job:
         """The processes of one role, such as `worker-1`."""
         return self.processes("LAUNCH_MARK_", f"={name}\0")
 
-    def left(self, seconds=10):
+    def left(self, seconds=2):
         """What is still there, given a moment to go."""
         end = time.monotonic() + seconds
         while self.processes() and time.monotonic() < end:

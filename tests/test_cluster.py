@@ -110,7 +110,7 @@ def test_the_rate_of_the_cables_is_kept():
     try:
         began = time.monotonic()
         on_host("d1", "head -c 10000000 /dev/zero")  # 80 megabits
-        assert time.monotonic() - began > 1.5  # less: nothing held it back
+        assert 1.5 < time.monotonic() - began < 15  # a busy machine took 5.6
     finally:
         cluster("down")
 

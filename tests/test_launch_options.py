@@ -267,7 +267,7 @@ def test_a_stop_on_request_is_not_restarted(tmp_path):
     job.wait_for("[worker 0] up")
     time.sleep(0.2)
     job.popen.send_signal(signal.SIGTERM)
-    assert job.wait(45) == 143
+    assert job.wait(10) == 143
 
 
 def test_a_port_that_is_taken_meanwhile_makes_the_start_repeat(tmp_path):

@@ -89,7 +89,7 @@ def test_a_killed_ssh_client_ends_the_job(tmp_path):
     job = start(tmp_path)
     (pid,) = job.processes("ssh ", " -- d2 ")
     os.kill(pid, signal.SIGKILL)
-    assert job.wait(45) in (137, 255)
+    assert job.wait(15) in (137, 255)
     assert nothing_left()
 
 
@@ -98,7 +98,7 @@ def test_what_is_killed_on_a_host_ends_the_job(tmp_path, whom):
     job = start(tmp_path)
     pattern = {"supervisor": "[s]tdin.buffer", "sshd": "[s]shd: ubuntu@notty"}[whom]
     on_host("d2", f"kill -9 $(ps -eo pid=,ppid=,args= | grep '{pattern}' | head -n 1 | cut -c1-8)")
-    assert job.wait(45) > 0
+    assert job.wait(15) > 0
     assert "d2:" in job.last_words()
     assert nothing_left()
 
@@ -107,7 +107,9 @@ def test_a_cut_host_is_noticed_and_nothing_runs_on(tmp_path):
     job = start(tmp_path)
     cluster("cut", "d2")
     try:
-        assert job.wait() == 255
+        began = time.monotonic()
+        assert job.wait(20) == 255
+        assert time.monotonic() - began < 10 + 3 + 2
         assert "d2: not heard of for 10 s" in job.last_words()
         inside = json.loads((CLUSTER / "state.json").read_text())["holders"]["d2"][0]
         time.sleep(4)
@@ -241,7 +243,7 @@ def test_a_restart_waits_for_a_host_that_is_away(tmp_path):
         cluster("mend", "d2")
     job.wait_for("[worker 1 d2] up 2", 30)
     job.popen.send_signal(signal.SIGTERM)
-    assert job.wait(45) == 143
+    assert job.wait(10) == 143
     assert nothing_left()
 
 

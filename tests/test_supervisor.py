@@ -51,14 +51,14 @@ def test_a_killed_launcher_leaves_nothing(tmp_path):
 def test_a_killed_supervisor_leaves_nothing(tmp_path):
     job = start(tmp_path)
     os.kill(supervisor_and_guard(job)[0], signal.SIGKILL)
-    assert job.wait(45) == 137
+    assert job.wait(10) == 137
     assert not job.left()
 
 
 def test_a_killed_guard_ends_the_job(tmp_path):
     job = start(tmp_path)
     os.kill(supervisor_and_guard(job)[1], signal.SIGKILL)
-    assert job.wait(45) == 1
+    assert job.wait(10) == 1
     assert "its guard was killed" in job.last_words()
     assert not job.left()
 
@@ -79,14 +79,14 @@ def test_a_stopped_launcher_counts_as_silent(tmp_path):
     assert job.role("worker-0")
     assert not {pid for pid in job.left(8) if pid != job.pid and pid not in children(job.pid)}
     job.popen.send_signal(signal.SIGCONT)
-    assert job.wait(45) == 1
+    assert job.wait(10) == 1
     assert "nothing was heard from the launcher" in job.last_words()
 
 
 def test_a_stopped_supervisor_counts_as_lost(tmp_path):
     job = start(tmp_path)
     os.kill(supervisor_and_guard(job)[0], signal.SIGSTOP)
-    assert job.wait(45) == 255
+    assert job.wait(20) == 255
     assert "not heard of for 10 s" in job.last_words()
     assert not job.left()
 
@@ -97,7 +97,7 @@ def test_what_a_worker_forked_goes_when_its_supervisor_is_killed(tmp_path, escap
     job = Job(tmp_path, "-n", 1, "-s", 1, "--no-check", command)
     job.wait_for("[worker 0] up")
     os.kill(supervisor_and_guard(job)[0], signal.SIGKILL)
-    job.wait(45)
+    job.wait(10)
     assert not job.left()
 
 
