@@ -53,7 +53,8 @@ class FastNetwork(HybridBlock):
         self.classes = classes
         with self.name_scope():
             patterns = 2 * min(PATTERNS, channels * PATCH**2)
-            self.whitening = nn.Conv2D(patterns, PATCH, in_channels=channels)
+            # With nothing to learn in it, a bias included, backward ends behind the next layer.
+            self.whitening = nn.Conv2D(patterns, PATCH, in_channels=channels, use_bias=False)
             self.whitening.weight.grad_req = "null"
             self.body = nn.HybridSequential(prefix="")
             self.body.add(nn.Activation("relu"))

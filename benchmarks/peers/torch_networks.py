@@ -62,7 +62,7 @@ class FastNetwork(nn.Sequential):
     """As ``--network fast``: fixed whitening, three blocks of two convolutions, a linear layer."""
 
     def __init__(self, widths=(32, 96, 256)):
-        whitening = nn.Conv2d(3, 32, 3)
+        whitening = nn.Conv2d(3, 32, 3, bias=False)
         whitening.weight.requires_grad_(False)
         layers, width_in = [whitening, nn.ReLU()], 32
         for width in widths:
