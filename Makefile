@@ -11,7 +11,7 @@ JUPYTER_ARGS ?=
 RUNS    ?= 20
 QUICK   ?=
 ONLY    ?=
-PEERS   := .venv-peers/bin/python
+PEERS   := .venv-peers
 
 # Any Python will do to start with; make_venv.py chooses the one for .venv.
 START := $(firstword $(foreach name,python3 python3.11 python3.10 python3.12 python3.9 python3.8, \
@@ -62,13 +62,13 @@ chaos: setup
 	@PYTHONPATH=cifar10_dist .venv/bin/python tests/training_chaos.py $(RUNS)
 
 # PyTorch has an environment of its own: it wants another NumPy.
-$(PEERS): benchmarks/peers/requirements-peers.txt
-	@$(START) -m venv .venv-peers
-	@$(PEERS) -m pip install --quiet --requirement $<
+$(PEERS)/built: benchmarks/peers/requirements-peers.txt
+	@$(START) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --requirement $<
 	@touch $@
 
-bench: setup $(PEERS)
-	@.venv/bin/python benchmarks/bench.py $(if $(QUICK),--rounds 1 --only one-process --only start) \
+bench: setup $(PEERS)/built
+	@.venv/bin/python benchmarks/bench.py $(if $(QUICK),--quick) \
 		$(addprefix --only ,$(ONLY)) $(if $(DATA),--data "$(DATA)")
 	@$(if $(QUICK)$(ONLY),,.venv/bin/python benchmarks/growth.py)
 

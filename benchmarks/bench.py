@@ -18,7 +18,9 @@ from pathlib import Path
 from comparison import ratio
 from contenders import Failed
 from groups import GROUPS
-from report import keep, write
+from report import keep, positive, write
+
+ROUNDS = "each runs every program twice; a third of them for what takes long, published once each"
 
 
 def main():
@@ -26,7 +28,8 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", action="append", choices=GROUPS, metavar="GROUP")
-    parser.add_argument("--rounds", type=int, default=3, help="each runs every program twice")
+    parser.add_argument("--rounds", type=positive, default=3, help=ROUNDS)
+    parser.add_argument("--quick", action="store_true", help="two groups, few steps, one round")
     parser.add_argument("--data", help="folder of cifar10_train.rec and cifar10_val.rec")
     parser.add_argument("--list", action="store_true", help="list the groups")
     options = parser.parse_args()
@@ -34,6 +37,8 @@ def main():
         for name, measure in GROUPS.items():
             print(f"{name:14} {measure.__doc__.splitlines()[0]}")
         return
+    if options.quick:
+        options.rounds, options.only = 1, options.only or ["one-process", "start"]
     if options.data:
         options.data = str(Path(options.data).resolve())
     failures = 0

@@ -1,6 +1,7 @@
 """What is compared with what: the groups of programs that `bench.py` measures."""
 
 import ast
+import statistics
 import sys
 from functools import partial
 
@@ -21,14 +22,18 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 
 def one_process(options):
     """ResNet-18, batch 256, all cores; ours twice, which shows how far equal programs differ."""
+    size = {"steps": 12, "lines": 4} if options.quick else {}
     runs = {
-        "ours": partial(run, ours()),
-        "torch": partial(run, torch()),
-        "torch channels-last": partial(run, torch(options=["--channels-last"])),
-        "ours again": partial(run, ours()),
+        "ours": partial(run, ours(**size)),
+        "torch": partial(run, torch(**size)),
+        "torch channels-last": partial(run, torch(**size, options=["--channels-last"])),
+        "ours again": partial(run, ours(**size)),
     }
     found = take_turns(runs, options.rounds)
-    best = max(("torch", "torch channels-last"), key=lambda name: median_of(found, name, "speed"))
+    best = max(
+        ("torch", "torch channels-last"),
+        key=lambda name: statistics.median(figures["speed"] for figures in found[name]),
+    )
     yield found, Row("ResNet-18, one process: ours / PyTorch", "ours", best, "speed", 1.05)
     yield found, Row("the same program twice (control)", "ours", "ours again", "speed", None)
 
@@ -216,23 +221,20 @@ def ladder(options):
     program = [sys.executable, "benchmarks/ladder.py", "--rungs"]
     alone, together = {}, {}
     for rung in range(5):
-        alone[str(rung)] = partial(run, [*program, str(rung)])
+        alone[f"alone {rung}"] = partial(run, [*program, str(rung)], env=KEEPS_NOTHING)
     for rung in (4, 5, 6, 7, 8):
         words = [*program, str(rung), "--batch-size", "32", "--steps", "60", "--disp-batches", "20"]
         env = {} if rung >= 7 else KEEPS_NOTHING
-        together[str(rung)] = partial(run, [*LAUNCH, "-n", "2", "-s", "2", *words], env=env)
+        together[f"2 workers {rung}"] = partial(
+            run, [*LAUNCH, "-n", "2", "-s", "2", *words], env=env
+        )
+    rounds = max(1, options.rounds // 2)
+    found = {**take_turns(alone, rounds), **take_turns(together, rounds)}
     for runs, where in ((alone, "one process"), (together, "2 workers, batch 32 each")):
-        found = take_turns(runs, max(1, options.rounds // 2))
         names = list(runs)
-        for before, rung in zip(names, names[1:]):
-            title = f"ladder, {where}: {RUNGS[int(rung) - 1]}"
-            yield found, Row(title, rung, before, "speed", None)
-
-
-def median_of(found, name, figure):
-    """Return the median figure of a program's runs."""
-    values = sorted(figures[figure] for figures in found[name])
-    return values[len(values) // 2]
+        for before, name in zip(names, names[1:]):
+            title = f"ladder, {where}: {RUNGS[int(name.split()[-1]) - 1]}"
+            yield found, Row(title, name, before, "speed", None)
 
 
 GROUPS = {

@@ -34,7 +34,7 @@ from growth_model import (
     servers_everywhere,
 )
 from growth_plot import draw
-from report import RESULTS, machine
+from report import RESULTS, machine, positive
 
 WORKERS = (1, 2, 3, 4, 6, 8)
 ONE_SERVER = (2, 4)  # workers of the runs with a single server
@@ -42,7 +42,6 @@ FIGURES = re.compile(
     r"Step: (\S+) s, one number: (\S+) s, one of many: (\S+) s, processors busy: (\S+)"
 )
 GIVEN = ("rate", "elements", "buckets", "forward", "backward", "steps")
-UNITS = {"kbit": 125, "mbit": 125_000, "gbit": 125_000_000}  # bytes a second, as tc has them
 
 
 def run_job(workers, servers, overlap, options):
@@ -53,7 +52,12 @@ def run_job(workers, servers, overlap, options):
     command = hosts.ours_on_hosts(program, workers)
     command[command.index("-H") + 1] = "".join(f"d{i + 1}," for i in range(workers))
     command[command.index("-s") + 1] = str(servers)
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=TIME_LIMIT_S
+        )
+    except subprocess.TimeoutExpired:
+        raise Failed(f"{' '.join(command)}: not done in {TIME_LIMIT_S} s") from None
     found = FIGURES.search(done.stdout)
     if done.returncode or not found:
         raise Failed(f"{' '.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}")
@@ -189,7 +193,7 @@ def main():
     parser.add_argument("--draw", action="store_true", help="measure nothing, draw growth.csv")
     parser.add_argument("--quick", action="store_true", help="1, 2 and 4 workers, each once")
     parser.add_argument("--more", action="store_true", help="keep the earlier runs, too")
-    parser.add_argument("--rounds", type=int, default=1, help="each runs every job twice")
+    parser.add_argument("--rounds", type=positive, default=1, help="each runs every job twice")
     parser.add_argument("--workers", type=int, nargs="+", metavar="W", help="numbers of workers")
     parser.add_argument("--rate", default="200mbit", help="of each cable, as tc has it")
     parser.add_argument("--buckets", type=int, default=4)
@@ -207,6 +211,7 @@ def main():
     table = options.output / "growth.csv"
     try:
         if not options.draw:
+            bytes_a_second(options.rate)  # else it is known to be wrong when all is measured
             measure(options, table)
         measured = Measured(read(table))
     except Failed as error:

@@ -3,9 +3,9 @@
 
     python tools/launch.py -n 2 -s 2 --launcher local "python benchmarks/ladder.py --rungs 3"
 
-Trains ResNet-18 on images made here and prints speed lines. Rung 0 is the published way; each
-further rung adds one of ``RUNGS``. The seventh is malloc's, and is taken away from all roles by a
-GLIBC_TUNABLES in the environment.
+Trains ResNet-18 on images made here and prints speed lines. Rung 0 is the published way, but that
+it looks at each loss before the update, as is often done; each further rung adds one of ``RUNGS``.
+The seventh is malloc's, and is taken away from all roles by a GLIBC_TUNABLES in the environment.
 """
 
 import argparse

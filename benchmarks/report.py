@@ -27,6 +27,14 @@ class Row:
     less_is_better: bool = False
 
 
+def positive(text):
+    """Read a number of rounds, for argparse."""
+    value = int(text)
+    if value < 1:
+        raise ValueError
+    return value
+
+
 def machine():
     """Describe the processor in a few words."""
     names = [

@@ -12,6 +12,7 @@ from option_types import (
     not_negative,
     positive,
     positive_float,
+    positive_triple,
     shape,
     triple,
 )
@@ -121,7 +122,12 @@ def create_parser():
         metavar="3,32,32",
         help="channels, height, width",
     )
-    add("--num-examples", type=positive, metavar="N", help="train on the first N examples only")
+    add(
+        "--num-examples",
+        type=positive,
+        metavar="N",
+        help="train on the first N examples only (of streamed files on as many in an epoch)",
+    )
     add(
         "--max-data-gb",
         type=positive_float,
@@ -159,7 +165,7 @@ def create_parser():
     )
     add(
         "--rgb-std",
-        type=triple,
+        type=positive_triple,
         default=(255.0, 255.0, 255.0),
         metavar="R,G,B",
         help="then divided by; default 255",

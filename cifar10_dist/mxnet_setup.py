@@ -71,12 +71,13 @@ def set_threads():
     threads = str(max(1, usable_processors() // workers))
     # A number inherited from a notebook that launches workers is this module's, not the user's.
     ours = os.environ.get("MXNET_SETUP_THREADS")
-    for name in ("OMP_NUM_THREADS", "MXNET_USE_NUM_CORES_OPERATOR_TUNING"):
-        if os.environ.get(name) in (None, "", ours):
-            os.environ[name] = threads
-        elif name == "OMP_NUM_THREADS":
-            threads = os.environ[name].split(",")[0]  # "4,2": outer loops, loops inside them
-    os.environ["MXNET_SETUP_THREADS"] = threads
+    os.environ.pop("MXNET_SETUP_THREADS", None)
+    if os.environ.get("OMP_NUM_THREADS") in (None, "", ours):
+        os.environ["OMP_NUM_THREADS"] = os.environ["MXNET_SETUP_THREADS"] = threads
+    else:
+        threads = os.environ["OMP_NUM_THREADS"].split(",")[0]  # "4,2": outer loops, inner ones
+    if os.environ.get("MXNET_USE_NUM_CORES_OPERATOR_TUNING") in (None, "", ours):
+        os.environ["MXNET_USE_NUM_CORES_OPERATOR_TUNING"] = threads
 
 
 def remove_inherited_port():

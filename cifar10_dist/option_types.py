@@ -1,6 +1,7 @@
 """A parser of one-line errors, and values that must fit: numbers and lists."""
 
 import argparse
+import math
 
 from failure import UsageError
 
@@ -63,4 +64,13 @@ epochs = _list_of(
     lambda v: list(v) == sorted(set(v)) and min(v, default=1) > 0,
     "increasing epochs such as 30,60",
 )
-triple = _list_of(float, lambda v: len(v) == 3, "three numbers such as 123.68,116.78,103.94")
+triple = _list_of(
+    float,
+    lambda v: len(v) == 3 and all(map(math.isfinite, v)),
+    "three numbers such as 123.68,116.78,103.94",
+)
+positive_triple = _list_of(
+    float,
+    lambda v: len(v) == 3 and all(0 < x < float("inf") for x in v),
+    "three numbers above 0 such as 58.4,57.1,57.4",
+)

@@ -51,12 +51,15 @@ def scan(path):
 
 
 def count(path):
-    """Count the records of a file: by its index where it has one, else by walking over them."""
+    """Count the records of a file: by its index where it has a good one, else walking over them."""
     index = Path(path).with_suffix(".idx")
-    if not index.is_file():
+    try:
+        lines = index.read_text().split("\n")
+        offsets = [int(line.split("\t")[1]) for line in lines if "\t" in line]
+    except (OSError, ValueError):  # UnicodeDecodeError is one
+        offsets = []
+    if not offsets or min(offsets) < 0:
         return len(scan(path)[0])
-    lines = index.read_text().split("\n")
-    offsets = [int(line.split("\t")[1]) for line in lines if "\t" in line]
     with _open(path) as file:  # the last record tells whether the file is whole
         size = os.fstat(file.fileno()).st_size
         file.seek(max(offsets))
@@ -125,7 +128,10 @@ class StreamLoader:
         augmentation,
         num_examples=None,
     ):
-        self.num_examples = num_examples or count(path)
+        in_file = count(path)
+        if num_examples and num_examples > in_file:
+            raise UsageError(f"--num-examples {num_examples}: {path} has {in_file}")
+        self.num_examples = num_examples or in_file
         self.global_batch_size = batch_size * workers.count
         self._options = _iter_options(image_shape, batch_size, workers, augmentation)
         self._options.update(
@@ -153,7 +159,7 @@ class StreamLoader:
         The file is opened anew for each epoch, so that the order depends on (seed, epoch) alone; at
         its end the part starts again where it is too short.
         """
-        seed = self._seed * 1000 + epoch
+        seed = (self._seed * 1000 + epoch) % 2**31  # a C int
         batches = _open_stream(self._path, seed=seed, seed_aug=seed, **self._options)
         for step in range(len(self)):
             batch = _next_batch(batches, self._path, self._num_classes)

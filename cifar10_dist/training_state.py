@@ -64,8 +64,10 @@ def restore_optimizer(trainer, facts, arrays):
                 continue
             state = optimizer.create_state_multi_precision(index, param.data(ctx))
             for place, leaf in enumerate(_leaves(state)):
-                value = arrays[f"optimizer:{param.name}:{place}"]
-                leaf[:] = mx.nd.array(value, dtype=value.dtype)
+                # Nothing was kept of a momentum that was 0: another one begins at 0.
+                value = arrays.get(f"optimizer:{param.name}:{place}")
+                if value is not None:
+                    leaf[:] = mx.nd.array(value, dtype=value.dtype)
             updater.states[index], updater.states_synced[index] = state, True
     if trainer.lookahead:
         begun = {n.partition(":")[2]: a for n, a in arrays.items() if n.startswith("lookahead:")}

@@ -35,6 +35,8 @@ WRONG = {
     "--log-dir /proc/nowhere": "--log-dir /proc/nowhere: cannot be written",
     "--load-epoch 3": "--load-epoch needs --model-prefix",
     "--model-prefix build/none/x --load-epoch 3": "build/none/x-0003.params on",
+    "--rgb-std 0,1,1": "'0,1,1' is not three numbers above 0",
+    "--rgb-mean nan,1,1": "'nan,1,1' is not three numbers",
     "--lr -1": "'-1' is not a number above 0",
     "--dtype float16": "--dtype float16 needs a GPU",
     "--lr-schedule step": "needs --lr-step-epochs",

@@ -65,6 +65,19 @@ def test_down_leaves_nothing():
     assert traces() == before
 
 
+def test_a_host_that_was_killed_is_told_and_leaves_nothing():
+    before = traces()
+    cluster("up", "--hosts", "2")
+    holders = json.loads((CLUSTER / "state.json").read_text())["holders"]
+    os.kill(holders["d1"][0], signal.SIGKILL)
+    while os.path.exists(f"/proc/{holders['d1'][0]}/ns/net"):
+        time.sleep(0.02)
+    lines = cluster("status").stdout.splitlines()
+    assert [line.split()[2].rstrip(",") for line in lines] == ["dead", "up"]
+    cluster("down")
+    assert traces() == before
+
+
 @pytest.mark.parametrize("after_s", [0.1, 0.3, 0.5, 0.7])
 def test_a_killed_up_leaves_nothing(after_s):
     before = traces()

@@ -147,6 +147,7 @@ def test_pips_own_error_is_shown_and_the_next_run_tries_again(project):
     assert "no-such-folder" in said
     (project / "requirements-cpu.txt").write_text("")
     assert make(project)[0] == 0
+    assert make(project, "--dry-run") == (0, ".venv is up to date\n")
 
 
 def test_a_folder_that_is_no_environment_is_left_alone(project):

@@ -64,6 +64,14 @@ def test_a_number_of_threads_set_by_the_user_stays():
     assert after_import(THREADS, OMP_NUM_THREADS="7", **{OURS[1]: "3"}) == "7 3"
 
 
+def test_a_number_of_threads_set_by_the_user_stays_in_what_is_launched():
+    child = f"import os, mxnet_setup; {THREADS}"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
+    many = {"LAUNCH_LOCAL_WORKERS": "1000"}
+    assert after_import(code, OMP_NUM_THREADS="7", **many) == "7 7"
+    assert after_import(code, **many) == "1 1"
+
+
 def test_workers_launched_from_a_notebook_do_not_take_its_number_for_the_users():
     inherited = dict.fromkeys(OURS, "64")
     assert after_import(THREADS, LAUNCH_LOCAL_WORKERS="1000", **inherited) == "1 1"

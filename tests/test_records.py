@@ -60,6 +60,21 @@ def test_records_are_counted_with_and_without_an_index(tmp_path, index):
     assert records.count(write(tmp_path / "x.rec", range(9), index)) == 9
 
 
+@pytest.mark.parametrize("content", [b"", b"0\tx\n", b"0\n8\n", b"\xff\xfe", b"0\t-4\n"])
+def test_records_are_counted_without_an_index_that_is_damaged(tmp_path, content):
+    path = write(tmp_path / "x.rec", range(9), index=True)
+    Path(path).with_suffix(".idx").write_bytes(content)
+    assert records.count(path) == 9
+
+
+def test_a_stream_takes_any_seed_and_no_more_examples_than_there_are(tmp_path):
+    path = write(tmp_path / "x.rec", range(9))
+    options = (path, SHAPE, 9, 4, Part(1, 0), 2**31 - 1, Augmentation())
+    assert len(list(records.StreamLoader(*options, num_examples=8).epoch(999))) == 2
+    with pytest.raises(UsageError, match=r"--num-examples 10: .*x.rec has 9"):
+        records.StreamLoader(*options, num_examples=10)
+
+
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_streams_have_equal_batches_for_every_worker(tmp_path, workers):
     path = write(tmp_path / "x.rec", range(70))

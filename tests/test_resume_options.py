@@ -89,6 +89,13 @@ def test_parameters_alone_are_taken_as_before(saved):
     assert "model-0001.params came alone: the optimizer begins anew" in said
 
 
+def test_a_training_without_momentum_goes_on_with_one(tmp_path):
+    sgd = ("--optimizer", "sgd", "--lr", "0.01", "--mom")
+    finished(training(tmp_path, tmp_path / "model", *SHORT, *sgd, "0"))
+    said = go_on(tmp_path, "--resume", "auto", *sgd, "0.9")
+    assert "model-0002: 2 epochs done" in said and "Epoch 2: Test_acc" in said
+
+
 def test_the_parameters_of_another_network_are_foreign(saved):
     said = go_on(saved, "--resume", "auto", status=2, env={"TINY": "plain"})
     assert "not the parameters of this network" in said and "Traceback" not in said

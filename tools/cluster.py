@@ -2,8 +2,8 @@
 """Real ssh hosts on this one machine, to rehearse a job on several.
 
     sudo python tools/cluster.py up --hosts 2 [--rate 1gbit]   start d1, d2, …
-    python tools/cluster.py status                             what is up, bytes that crossed
-    python tools/cluster.py ssh d1 [COMMAND]                   look around on one
+    sudo python tools/cluster.py status                        what is up, bytes that crossed
+    sudo python tools/cluster.py ssh d1 [COMMAND]              look around on one
     sudo python tools/cluster.py cut d2                        pull its cable out
     sudo python tools/cluster.py mend d2                       put it back in
     sudo python tools/cluster.py down                          leave nothing
@@ -35,12 +35,13 @@ def status(cluster, _):
         print("no host is up")
         return
     for name, address in cluster.state["addresses"].items():
-        state = "up" if name in living else "dead"
+        if name not in living:  # and its cable with it
+            print(f"{name} {address} dead")
+            continue
         (link,) = json.loads(
             run("ip", "-j", "-s", "link", "show", name, inside=cluster.pid("switch"))
         )
-        if state == "up" and "UP" not in link["flags"]:
-            state = "cut"
+        state = "up" if "UP" in link["flags"] else "cut"
         count = link["stats64"]
         sent, received = count["rx"]["bytes"], count["tx"]["bytes"]  # the bridge's end of the cable
         print(f"{name} {address} {state}, sent {sent} bytes, received {received} bytes")

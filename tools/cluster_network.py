@@ -110,7 +110,7 @@ class Cluster:
     def living(self):
         """Names of the parts that are up."""
         holders = self.state["holders"]
-        return [name for name, (pid, start) in holders.items() if born(pid) == start]
+        return [name for name, (pid, start) in holders.items() if start and born(pid) == start]
 
     def pid(self, name):
         """The process that holds a part's namespaces."""
@@ -133,12 +133,13 @@ class Cluster:
             )
         self.state["holders"][name] = process.pid, born(process.pid)
         network = f"/proc/{process.pid}/ns/net"
-        while os.readlink(network) == os.readlink("/proc/self/ns/net"):
-            if process.poll() is not None:
-                log = (self.folder / f"{name}.log").read_text().strip()
-                raise Problem(f"unshare: {log or process.returncode}")
+        while process.poll() is None:
+            with contextlib.suppress(FileNotFoundError):  # it has just ended
+                if os.readlink(network) != os.readlink("/proc/self/ns/net"):
+                    return process
             time.sleep(0.005)
-        return process
+        log = (self.folder / f"{name}.log").read_text().strip()
+        raise Problem(f"unshare: {log or process.returncode}")
 
     def up(self, count, rate):
         """Start everything, or nothing."""

@@ -133,7 +133,9 @@ def build_if_needed(args):
         "device": args.device or built.get("device", ""),
         "files": hashlib.sha256(b"".join((ROOT / f).read_bytes() for f in FILES)).hexdigest(),
     }
-    if built == wanted and (args.venv / "bin" / "python").exists() and not args.dry_run:
+    if built == wanted and (args.venv / "bin" / "python").exists():
+        if args.dry_run:
+            print(f"{args.venv.name} is up to date")
         return 0
     if args.venv.exists() and any(args.venv.iterdir()) and not (args.venv / "pyvenv.cfg").exists():
         raise Unsuitable(f"{args.venv}: not a virtual environment; move it away")
