@@ -6,6 +6,7 @@ import sys
 import fast_network
 from failure import UsageError
 from flags import WITHOUT_EFFECT, create_parser
+from workers import uses_p3
 
 
 def parse_args(argv=None):
@@ -70,6 +71,9 @@ def _check(args):
             f"--kv-store {args.kv_store} needs a launcher: python tools/launch.py -n 2 -s 2 "
             '--launcher local "python cifar10_dist.py …"'
         )
+    if uses_p3() and (args.kv_store == "dist_async" or args.gc_type):
+        other = f"--gc-type {args.gc_type}" if args.gc_type else "--kv-store dist_async"
+        raise UsageError(f"{other} does not go with the launcher's --p3 (DMLC_PS_VAN_TYPE=p3)")
     if launched and not args.kv_store.startswith("dist"):
         raise UsageError(
             f"--kv-store {args.kv_store} under a launcher would train every worker alone: "

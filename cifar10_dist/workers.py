@@ -1,6 +1,7 @@
 """What the workers of a job tell each other besides gradients: counts, statistics, agreement."""
 
 import json
+import os
 import time
 
 import mxnet as mx
@@ -25,9 +26,8 @@ class Workers:
         self.rank, self.count = store.rank, store.num_workers
         self.is_async = "async" in store.type
         self._store = store if "dist" in store.type else None
-        self._next_key = FIRST_KEY
+        self._next_key, self._unit = FIRST_KEY, None
         self._keys = {}  # length -> (key, buffer), dist_sync only
-        self._unit = None
 
     def compressed(self, threshold):
         """Take note that the store quantises what is pushed to 0 and ±``threshold`` from now on.
@@ -114,8 +114,8 @@ class Workers:
             raises at once; the others give it the time to end the job with this one message.
         """
         # Workers that differ in their kind of store add up in different ways, or not at all: each
-        # pushes to keys of its own here, which every kind of server takes.
-        exchange = self._exchange if self._unit is None else self._gather
+        # pushes to keys of its own here; not with P3, which numbers keys as a worker meets them.
+        exchange = self._gather if self._unit is not None or uses_p3() else self._exchange
         text = json.dumps(facts, sort_keys=True).encode()
         longest = int(max(exchange(np.array([len(text)], np.float32)))[0])
         rows = exchange(np.frombuffer(text.ljust(longest), np.uint8).astype(np.float32))
@@ -218,3 +218,8 @@ def average_statistics(net, workers):
     for param, values in zip(params, np.split(mean, ends[:-1])):
         for data in param.list_data():  # set_data would reset the store, and dist_async refuses
             data[:] = values.reshape(param.shape)
+
+
+def uses_p3():
+    """Tell whether the launcher chose P3, MXNet's transport that sends slices by priority."""
+    return os.environ.get("DMLC_PS_VAN_TYPE") == "p3"

@@ -1,13 +1,16 @@
 """Gradients in buckets: the same updates, fewer messages."""
 
+import sys
+
 import mxnet as mx
 import numpy as np
 import pytest
 from averaging import Lookahead, WorkerTrainer
 from buckets import BucketTrainer, _group
 from mxnet.gluon import nn
+from running import PROGRAM, launch
 
-TIME_BUDGET_S = 15
+TIME_BUDGET_S = 40
 SIZES = (3, 200, 5, 70, 2)
 
 
@@ -61,3 +64,23 @@ def test_lookahead_ends_at_the_average_it_took_on_the_way():
         lookahead.step(step)
     kept = 0.95**2 * (4 / 5) ** 3  # at step 4; step 2 begins the average, step 5 ends at it
     assert param.data().asscalar() == pytest.approx(kept * 2 + (1 - kept) * 4)
+
+
+def test_p3_sends_slices_and_ends_at_the_same_parameters(tmp_path):
+    few = "--data synthetic --network resnet --num-layers 8 --num-examples 128 --batch-size 32"
+    options = (*few.split(), "--num-epochs", "1", "--allreduce", "servers", "--model-prefix")
+    found = []
+    for name, transport in (("usual", ()), ("p3", ("--p3",))):
+        prefix = str(tmp_path / name)
+        job = launch(2, *transport, sys.executable, PROGRAM, *options, prefix)
+        assert job.returncode == 0, job.stderr
+        found.append(mx.nd.load(f"{prefix}-0001.params"))
+    for name, array in found[0].items():
+        np.testing.assert_array_equal(array.asnumpy(), found[1][name].asnumpy(), err_msg=name)
+
+
+@pytest.mark.parametrize("option", ["--kv-store dist_async", "--gc-type 2bit"])
+def test_what_p3_cannot_do_is_one_line_and_status_2(option):
+    job = launch(1, "--p3", sys.executable, PROGRAM, "--data", "synthetic", *option.split())
+    assert job.returncode == 2
+    assert f"{option} does not go with the launcher's --p3" in job.stderr + job.stdout

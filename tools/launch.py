@@ -109,7 +109,7 @@ def make_parser():
         metavar="NAME",
         help="network interface to use on the hosts; default: the one that routes",
     )
-    add("--p3", action="store_true", help="MXNet's P3 transport (DMLC_PS_VAN_TYPE=p3)")
+    add("--p3", action="store_true", help="MXNet's P3 transport: small slices, by priority")
     add("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="run in every role")
     add = parser.add_argument_group("environment of the processes").add_argument
     for name, whose in (("env", "all"), ("env-worker", "workers"), ("env-server", "servers")):
