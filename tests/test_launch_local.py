@@ -73,7 +73,11 @@ def test_what_a_worker_forked_goes_with_it(tmp_path, escape):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_to_the_launcher_lets_the_workers_save(tmp_path, number):
     save = "trap 'sleep 1; echo saved; exit 75' TERM; echo up; while :; do sleep 0.1; done"
-    job = Job(tmp_path, "-n", 2, "--no-check", shell(worker0=save, worker1=save))
+    before = signal.signal(number, signal.SIG_DFL)  # tests under nohup inherit that HUP is ignored
+    try:
+        job = Job(tmp_path, "-n", 2, "--no-check", shell(worker0=save, worker1=save))
+    finally:
+        signal.signal(number, before)
     for i in range(2):
         job.wait_for(f"[worker {i}] up")
     job.popen.send_signal(number)
