@@ -110,6 +110,21 @@ def test_evaluation_counts_every_example_once(num_devices):
     assert got["loss"] == pytest.approx(-log_p[np.arange(46), LABELS].mean(), rel=1e-5)
 
 
+def test_the_loss_of_sure_answers_is_exact_too():
+    ctx = [mx.cpu()]
+    net = nn.HybridSequential()
+    net.add(nn.Flatten(), nn.Dense(4, in_units=4))
+    net.initialize(ctx=ctx)
+    net[1].weight.set_data(mx.nd.eye(4) * 8)  # one score of 8, three of 0, or less
+    images = (np.eye(4) * 255).astype(np.uint8).reshape(4, 1, 2, 2)
+    loader = EvalLoader(images, np.arange(4), 3)
+    got = evaluate(loader, net, ctx, Workers(mx.kv.create("local")))
+    scores = net(mx.nd.array(images / 255.0)).asnumpy().astype("float64")
+    wanted = np.mean(np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(4), np.arange(4)])
+    assert wanted < 0.002
+    np.testing.assert_allclose(got["loss"], wanted, rtol=1e-6)
+
+
 def test_statistics_of_a_first_batchnorm_move_and_devices_agree_on_them():
     ctx = [mx.cpu(0), mx.cpu(1)]
     net = create_network("resnet", 4, (3, 8, 8), ctx, num_layers=8)
