@@ -284,6 +284,13 @@ def create_parser():
         help="batches between lines; default %(default)s",
     )
     add(
+        "--test-period",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="epochs between tests; the last one is always tested; default %(default)s",
+    )
+    add(
         "--top-k", type=count, default=0, metavar="K", help="report top-K accuracy too; default: no"
     )
     add(

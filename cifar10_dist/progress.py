@@ -104,7 +104,7 @@ class Progress:
         ----------
         epoch : int
         result : dict
-            Of :func:`training.evaluate`.
+            Of :func:`training.evaluate`, or empty: not tested.
         lr : float
             Learning rate of the last step.
         late : dict, optional
@@ -115,7 +115,8 @@ class Progress:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
-        line = f"Epoch {epoch}: Test_acc {result['accuracy']:f}"
+        line = f"Epoch {epoch}: "
+        line += f"Test_acc {result['accuracy']:f}" if result else "not tested"
         if "top_k_accuracy" in result:
             line += f" Test_top_k_acc {result['top_k_accuracy']:f}"
         self.say(line)

@@ -8,6 +8,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import synthetic
+from restarting import params
 from running import PROGRAM, accuracies, launch, train, train_with
 from test_records import write
 
@@ -81,6 +82,23 @@ def test_training_goes_on_from_a_saved_epoch(tmp_path):
     rows = [json.loads(r) for r in (tmp_path / "log" / "metrics.jsonl").read_text().splitlines()]
     assert [row["epoch"] for row in rows] == [0, 1]
     assert any(p.name.startswith("events") for p in (tmp_path / "log").iterdir())
+
+
+def test_what_is_trained_and_saved_does_not_depend_on_how_often_it_is_tested(tmp_path):
+    few = (*SMALL, "--num-examples", "256", "--batch-size", "64", "--num-epochs", "3")
+    rows = {}
+    for period in ("1", "2"):
+        folder = tmp_path / period
+        keep = ("--model-prefix", str(folder / "model"), "--log-dir", str(folder))
+        job = train_with(2, *few, "--test-period", period, *keep)
+        assert job.returncode == 0, job.stdout + job.stderr
+        rows[period] = [json.loads(r) for r in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert "[worker 1] Epoch 0: not tested\n" in job.stdout
+    assert ["test_accuracy" in row for row in rows["2"]] == [False, True, True]
+    assert rows["2"][1]["test_loss"] == rows["1"][1]["test_loss"]
+    for epoch in ("0001", "0002", "0003"):
+        often, seldom = (params(tmp_path / period / "model", epoch) for period in ("1", "2"))
+        assert all((often[name] == seldom[name]).all() for name in often), epoch
 
 
 def test_measuring_flags_read_only_repeat_a_batch_and_write_a_trace(tmp_path):
