@@ -118,6 +118,15 @@ def test_a_cut_host_is_out_of_reach_until_mended(hosts):
     assert on_host("d1", in_the_end) == "yes"
 
 
+def test_hosts_share_cables_as_nearly_every_linux_host_does_whatever_the_machine_has(hosts):
+    choices = pathlib.Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text()
+    if "cubic" not in choices.split():
+        pytest.skip("this kernel has no CUBIC")
+    for host in ("d1", "d2"):
+        seen = on_host(host, "ss --tcp --info --no-header --oneline state established sport = 22")
+        assert seen and all(" cubic " in line for line in seen.splitlines()), seen
+
+
 def test_the_rate_of_the_cables_is_kept():
     cluster("up", "--hosts", "1", "--rate", "40mbit")
     try:

@@ -209,6 +209,11 @@ class Cluster:
         run("ip", "addr", "add", f"{address}/24", "dev", "eth0", inside=host)
         run("ip", "link", "set", "eth0", "up", inside=host)
         run("ip", "link", "set", "lo", "up", inside=host)
+        # As nearly every Linux host has it. BBR, which a machine may have instead, leaves a shaped
+        # cable idle for tenths of a second where two connections share it.
+        network = f"{address.rpartition('.')[0]}.0/24"
+        route = ("ip", "route", "change", network, "dev", "eth0", "src", address)
+        run(*route, "congctl", "cubic", inside=host, check=False)  # where the kernel has it
         for device, pid in ((name, switch), ("eth0", host)) if rate else ():
             shape = ("root", "tbf", "rate", rate, "burst", "256kb", "latency", "50ms")
             run("tc", "qdisc", "add", "dev", device, *shape, inside=pid)
