@@ -11,6 +11,7 @@ import numpy as np
 from averaging import WorkerTrainer
 
 BUCKET_BYTES = 16 << 20
+FIRST_BYTES = 1 << 20
 ALIGN = 16  # elements: a cache line, which oneDNN's vectors like to start at
 
 
@@ -68,11 +69,16 @@ class BucketTrainer(WorkerTrainer):
 
 
 def _group(params, bucket_bytes):
-    """Divide parameters into lists of neighbours of at least ``bucket_bytes``, from the last on."""
-    groups, size = [], bucket_bytes
+    """Divide parameters into lists of neighbours of at least ``bucket_bytes``, from the last on.
+
+    For the last, which backward finishes first, ``FIRST_BYTES`` are enough: until it leaves, the
+    network has nothing to do.
+    """
+    groups, size = [], 0
     for param in reversed(params):
+        enough = bucket_bytes if len(groups) > 1 else min(FIRST_BYTES, bucket_bytes)
         # Dense layers write their type "float32", others numpy.float32.
-        if size >= bucket_bytes or np.dtype(param.dtype) != np.dtype(groups[-1][0].dtype):
+        if not groups or size >= enough or np.dtype(param.dtype) != np.dtype(groups[-1][0].dtype):
             groups.append([])
             size = 0
         groups[-1].append(param)
