@@ -117,7 +117,7 @@ def start(options):
 def published(options):
     """The published example's five epochs of CIFAR-10 beside ours: time, accuracy and memory.
 
-    The programs run once a round, and the third gets as many epochs as it has time for.
+    The programs run once a round, and the last gets as many epochs as it has time for.
     """
     if not options.data:
         print("left out: needs --data, the folder of CIFAR-10's RecordIO files", flush=True)

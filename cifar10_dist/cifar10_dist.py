@@ -108,30 +108,24 @@ def train(args, stopper):
         if saver.stopped_within(epoch, steps):
             break
         is_last = epoch + 1 == args.num_epochs
-        result = test(args, epoch + 1, test_loader, net, ctx, workers)
+        flip = args.flip_test == "1" or (args.flip_test == "last" and is_last)
+        result = {}
+        if is_last or (epoch + 1) % args.test_period == 0:
+            result = evaluate(test_loader, net, ctx, workers, args.top_k, flip)
+        else:
+            average_statistics(net, workers)  # to be saved as they would be after a test
         late = trainer.measure_staleness(workers) if workers.is_async else {}
         progress.epoch_done(epoch, result, trainer.learning_rate, late)
         # All workers have the same accuracy, so all stop here or none does.
-        accuracy = result.get("accuracy")
-        if args.target_accuracy and result and accuracy >= args.target_accuracy:
+        if result and args.target_accuracy and result["accuracy"] >= args.target_accuracy:
             progress.say(f"Epoch {epoch}: reached --target-accuracy {args.target_accuracy:g}")
             is_last = True
-        if saver.epoch_done(epoch + 1, is_last, accuracy=accuracy):
+        if saver.epoch_done(epoch + 1, is_last, accuracy=result.get("accuracy")):
             break
     if measured and workers.rank == 0:
         progress.report_size(net)
     progress.close()
     return saver.finish()  # nobody leaves while others still need the servers
-
-
-def test(args, num_done, loader, net, ctx, workers):
-    """Evaluate if it is time to, after so many epochs; else return an empty dictionary."""
-    is_last = num_done == args.num_epochs
-    if not is_last and num_done % args.test_period:
-        average_statistics(net, workers)  # as they are after a test
-        return {}
-    flip = args.flip_test == "1" or (args.flip_test == "last" and is_last)
-    return evaluate(loader, net, ctx, workers, args.top_k, flip)
 
 
 def describe(args):

@@ -265,7 +265,7 @@ def create_parser():
         "--target-accuracy",
         type=fraction,
         metavar="A",
-        help="stop after the epoch whose test accuracy reaches A, a fraction in (0, 1]",
+        help="stop after the epoch whose test reaches an accuracy of A, a fraction in (0, 1]",
     )
     add(
         "--seed",

@@ -90,7 +90,8 @@ def test_what_is_trained_and_saved_does_not_depend_on_how_often_it_is_tested(tmp
     for period in ("1", "2"):
         folder = tmp_path / period
         keep = ("--model-prefix", str(folder / "model"), "--log-dir", str(folder))
-        job = train_with(2, *few, "--test-period", period, *keep)
+        program = (sys.executable, PROGRAM, *few, "--test-period", period, *keep)
+        job = launch(2, *program, env={"OMP_NUM_THREADS": "1"})
         assert job.returncode == 0, job.stdout + job.stderr
         rows[period] = [json.loads(r) for r in (folder / "metrics.jsonl").read_text().splitlines()]
     assert "[worker 1] Epoch 0: not tested\n" in job.stdout
@@ -99,6 +100,15 @@ def test_what_is_trained_and_saved_does_not_depend_on_how_often_it_is_tested(tmp
     for epoch in ("0001", "0002", "0003"):
         often, seldom = (params(tmp_path / period / "model", epoch) for period in ("1", "2"))
         assert all((often[name] == seldom[name]).all() for name in often), epoch
+
+
+@pytest.mark.parametrize("kind", ["dist_sync", "dist_async"])
+def test_a_target_is_looked_at_in_tested_epochs_only(kind):
+    often = ("--kv-store", kind, "--num-epochs", "5", "--test-period", "2")
+    job = train_with(2, *SMALL, "--num-examples", "64", "--target-accuracy", "0.001", *often)
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert "Epoch 0: not tested" in job.stdout and "Epoch 1: Test_acc" in job.stdout
+    assert "Epoch 1: reached --target-accuracy" in job.stdout and "Epoch 2:" not in job.stdout
 
 
 def test_measuring_flags_read_only_repeat_a_batch_and_write_a_trace(tmp_path):
