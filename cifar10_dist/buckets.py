@@ -22,20 +22,16 @@ class BucketTrainer(WorkerTrainer):
     params : mxnet.gluon.ParameterDict
         Initialized, in the order of the layers.
     bucket_bytes : int
-        A bucket that has as much takes no more gradients; the last layers' has enough with
-        ``first_bytes``. A smaller number lets more of them leave before the first layers'
-        gradients, which come last; a larger one makes fewer messages.
+        A bucket that has as much takes no more gradients. A smaller number lets more of them leave
+        before the first layers' gradients, which come last; a larger one makes fewer messages.
     **others
         As of :class:`averaging.WorkerTrainer`.
     """
 
-    first_bytes = 1 << 20  # for until the first bucket leaves, the network has nothing to do
-
     def __init__(self, params, *others, bucket_bytes=BUCKET_BYTES):
         super().__init__(params, *others)
         in_order = [param for param in params.values() if param.grad_req != "null"]
-        groups = _group(in_order, min(self.first_bytes, bucket_bytes), bucket_bytes)
-        self._buckets = [self._lay_out(group) for group in groups]
+        self._buckets = [self._lay_out(group) for group in _group(in_order, bucket_bytes)]
 
     def _init_params(self):
         super()._init_params()
@@ -71,13 +67,12 @@ class BucketTrainer(WorkerTrainer):
         return bucket
 
 
-def _group(params, first_bytes, bucket_bytes):
-    """Divide parameters into lists of neighbours of at least so many bytes, from the last on."""
-    groups, size = [], 0
+def _group(params, bucket_bytes):
+    """Divide parameters into lists of neighbours of at least ``bucket_bytes``, from the last on."""
+    groups, size = [], bucket_bytes
     for param in reversed(params):
-        enough = bucket_bytes if len(groups) > 1 else first_bytes
         # Dense layers write their type "float32", others numpy.float32.
-        if not groups or size >= enough or np.dtype(param.dtype) != np.dtype(groups[-1][0].dtype):
+        if size >= bucket_bytes or np.dtype(param.dtype) != np.dtype(groups[-1][0].dtype):
             groups.append([])
             size = 0
         groups[-1].append(param)

@@ -13,7 +13,7 @@ import weakref
 import mxnet as mx
 import numpy as np
 from averaging import WorkerTrainer
-from buckets import BUCKET_BYTES, BucketTrainer
+from buckets import BucketTrainer
 from sampler import split_range
 
 PTHREAD_PROCESS_SHARED = 1  # pthread.h
@@ -162,8 +162,6 @@ class SharedMemoryTrainer(BucketTrainer):
         As of :class:`BucketTrainer`; the parameters are on the CPU, on one device.
     memory : SharedMemory
     """
-
-    first_bytes = BUCKET_BYTES  # as nothing is sent
 
     def __init__(self, params, *others, memory):
         self._memory = memory

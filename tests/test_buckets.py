@@ -9,8 +9,6 @@ from averaging import Lookahead, WorkerTrainer
 from buckets import BucketTrainer, _group
 from mxnet.gluon import nn
 from running import PROGRAM, launch
-from shared_memory import SharedMemoryTrainer, share_memory
-from workers import Workers
 
 TIME_BUDGET_S = 40
 SIZES = (3, 200, 5, 70, 2)
@@ -53,25 +51,8 @@ def test_a_bucket_is_full_when_it_has_its_bytes_and_keeps_the_order_of_the_layer
     for param in params:
         param.initialize()
     params[1].dtype = "float32"  # the same type by another name
-    for first_bytes, wanted in (
-        (1000, [["p0"], ["p1", "p2", "p3"]]),
-        (100, [["p0"], ["p1"], ["p2", "p3"]]),  # the last layers' has enough with less
-        (20, [["p0"], ["p1", "p2"], ["p3"]]),
-    ):
-        groups = _group(params, first_bytes, 1000)
-        assert [[param.name for param in group] for group in groups] == wanted
-
-
-def test_the_last_layers_gradients_are_sent_alone_but_not_those_that_are_not_sent():
-    net = nn.HybridSequential()
-    for _ in range(3):
-        net.add(nn.Dense(600, in_units=600))  # 1.4 MB
-    net.initialize()
-    common = (net.collect_params(), "sgd", {}, mx.kv.create("device"))
-    one = 600 * 600 + 608  # with zeros behind the bias
-    assert [len(bucket[0]) for bucket in BucketTrainer(*common)._buckets] == [2 * one, one]
-    memory = share_memory(Workers(mx.kv.create("local")), True)
-    assert len(SharedMemoryTrainer(*common, memory=memory)._buckets) == 1
+    groups = _group(params, 1000)
+    assert [[param.name for param in group] for group in groups] == [["p0"], ["p1", "p2", "p3"]]
 
 
 def test_lookahead_ends_at_the_average_it_took_on_the_way():
