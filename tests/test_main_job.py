@@ -105,7 +105,8 @@ def test_what_is_trained_and_saved_does_not_depend_on_how_often_it_is_tested(tmp
 @pytest.mark.parametrize("kind", ["dist_sync", "dist_async"])
 def test_a_target_is_looked_at_in_tested_epochs_only(kind):
     often = ("--kv-store", kind, "--num-epochs", "5", "--test-period", "2")
-    job = train_with(2, *SMALL, "--num-examples", "64", "--target-accuracy", "0.001", *often)
+    few = (*SMALL, "--num-examples", "256", "--batch-size", "64", "--target-accuracy", "0.001")
+    job = train_with(2, *few, *often)
     assert job.returncode == 0, job.stdout + job.stderr
     assert "Epoch 0: not tested" in job.stdout and "Epoch 1: Test_acc" in job.stdout
     assert "Epoch 1: reached --target-accuracy" in job.stdout and "Epoch 2:" not in job.stdout
