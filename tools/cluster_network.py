@@ -210,8 +210,8 @@ class Cluster:
         run("ip", "addr", "add", f"{address}/24", "dev", "eth0", inside=host)
         run("ip", "link", "set", "eth0", "up", inside=host)
         run("ip", "link", "set", "lo", "up", inside=host)
-        # As nearly every Linux host has it. BBR, which a machine may have instead, leaves a shaped
-        # cable idle for tenths of a second where two connections share it.
+        # As nearly every Linux host has it. With BBR, which a machine may have instead, cables that
+        # two connections share were seen idle for tenths of a second.
         network = f"{address.rpartition('.')[0]}.0/24"
         route = ("ip", "route", "change", network, "dev", "eth0", "src", address)
         if "cubic" in CONGESTION_CONTROLS.read_text().split():
