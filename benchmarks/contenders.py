@@ -86,7 +86,7 @@ def read(lines, start=0.0):
     Returns
     -------
     dict
-        ``speed`` in samples/s of one process, the median of its speed lines without the first;
+        ``speed`` in samples/s of one process, over all its speed lines but the first;
         ``parameters``; ``peak_mb``; ``accuracy``, the last; and in seconds from the start
         ``started_s``, when our program begins to train, ``first_batch_s`` and ``last_epoch_s``.
     """
@@ -94,7 +94,7 @@ def read(lines, start=0.0):
     found = {}
     speeds = [float(s) for s in re.findall(r"Speed: ([\d.]+) samples/sec", text)]
     if len(speeds) > 1:
-        found["speed"] = statistics.median(speeds[1:])
+        found["speed"] = statistics.harmonic_mean(speeds[1:])  # each is of as many samples
     for name, pattern in (
         ("parameters", r"Parameters: (\d+)"),
         ("peak_mb", r"Peak memory: ([\d.]+) MB"),

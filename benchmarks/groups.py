@@ -159,7 +159,9 @@ def published(options):
     title = "time that the next row took: ours / five published epochs"
     yield found, Row(title, "thorough", "published", "last_epoch_s", 1.0, less_is_better=True)
     title = "accuracy of ours in that time"
-    yield found, Row(title, "thorough", "accuracy", "accuracy", 0.88)
+    times = zip(found["thorough"], found["published"])
+    in_time = all(ours["last_epoch_s"] <= theirs["last_epoch_s"] for ours, theirs in times)
+    yield found, Row(title, "thorough", "accuracy", "accuracy", 0.88 if in_time else None)
     title = "accuracy of the published example after its five epochs"
     yield found, Row(title, "published", "accuracy", "accuracy", None)
 

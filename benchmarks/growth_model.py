@@ -169,7 +169,7 @@ class Future:
     """The hosts of the extrapolation: all that is assumed and not measured."""
 
     size: int = 45_000_000  # gradients of ResNet-18
-    buckets: int = 3
+    buckets: int = 5
     forward: float = 0.1 / 3
     backward: float = 0.2 / 3  # a step of 100 ms
     latency: float = 50e-6

@@ -34,7 +34,7 @@ SERVER_0 = 840  # ps-lite puts key k on server 9973 k % servers; a multiple of 1
 
 
 def step(store, buckets):
-    """Compute and exchange once, in the order of `BucketTrainer`: the last layers first."""
+    """Compute and exchange once, the last layers first."""
     order = list(reversed(range(len(buckets))))
     time.sleep(args.forward)
     end = time.perf_counter()

@@ -20,7 +20,7 @@ RUNGS = (
     "hybridize(static_alloc, static_shape), the loss too",
     "no wait between backward and update",
     "updates on the workers",
-    "gradients in buckets of 16 MB",
+    "gradients in buckets of 8 MB",
     "memory of messages kept",
     "gradients added up in shared memory, not sent",
 )

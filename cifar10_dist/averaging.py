@@ -1,6 +1,10 @@
 """Updates on the workers, and the averaging of weights that may follow them."""
 
+import math
+
 import mxnet as mx
+import numpy as np
+from mxnet.ndarray._internal import _mp_adamw_update
 
 
 class Lookahead:
@@ -47,6 +51,42 @@ class Lookahead:
                 self.arrays[param.name] = [value.copyto(ctx) for ctx in param.list_ctx()]
 
 
+class Adam(mx.optimizer.Adam):
+    """MXNet's Adam, whose updates on a CPU do not hold up the next step.
+
+    MXNet's ``adam_update`` reserves one of four working memories that convolutions reserve, too
+    (it uses none), so that the next step's first layer would wait until the last gradient is there.
+    AdamW's operator makes the same update without, as long as weights do not decay.
+    """
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self._one = mx.nd.ones(1, mx.cpu())
+
+    def update(self, index, weight, grad, state):
+        """Update a weight, and its two averages in ``state``."""
+        is_plain = self.rescale_grad == 1 and not self.clip_gradient and not self._get_wd(index)
+        if not is_plain or weight.dtype != np.float32 or weight.context.device_type != "cpu":
+            super().update(index, weight, grad, state)
+            return
+        self._update_count(index)
+        t = self._index_update_count[index]
+        lr = self._get_lr(index) * math.sqrt(1 - self.beta2**t) / (1 - self.beta1**t)
+        _mp_adamw_update(
+            weight,
+            grad,
+            *state,
+            weight,  # of full precision, as it is
+            self._one,
+            out=weight,
+            lr=lr,
+            eta=1,
+            beta1=self.beta1,
+            beta2=self.beta2,
+            epsilon=self.epsilon,
+        )
+
+
 class WorkerTrainer(mx.gluon.Trainer):
     """A Trainer that updates on the workers, from gradients that the store has added up.
 
@@ -64,6 +104,8 @@ class WorkerTrainer(mx.gluon.Trainer):
     """
 
     def __init__(self, params, optimizer, options, store=None, lookahead=None, compression=None):
+        if isinstance(optimizer, str) and optimizer.lower() == "adam":
+            optimizer, options = Adam(**options), None
         super().__init__(params, optimizer, options, store, compression, update_on_kvstore=False)
         self.lookahead = lookahead
 

@@ -3,6 +3,7 @@
 import ctypes
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 
 import mxnet as mx
@@ -55,14 +56,22 @@ class Augmentation:
         first = np.random.RandomState([seed, 0, 2]).randint(0, 2, (length, 1))
         return np.concatenate([place, (first + epoch) % 2], axis=1)
 
-    def change(self, images, draws):
-        """Crop and flip images of shape (n, C, H, W) as drawn; the images given may be used up."""
+    def border(self, number, shape):
+        """Return room for images of a shape (C, H, W), with zeros around it."""
+        channels, height, width = shape
+        return np.zeros((number, channels, height + 2 * self.pad, width + 2 * self.pad), np.uint8)
+
+    def change(self, images, draws, border=None):
+        """Crop and flip images of shape (n, C, H, W) as drawn; the images given may be used up.
+
+        What :meth:`border` returns can be used for many calls.
+        """
         if self.random_mirror:
             flipped = np.flatnonzero(draws[:, 2])
             images[flipped] = _mirrored(images[flipped])
         if self.random_crop and self.pad:
-            height, width = images.shape[2:]
-            padded = np.zeros(images.shape[:2] + (height + 2 * self.pad, width + 2 * self.pad), "B")
+            padded = self.border(len(images), images.shape[1:]) if border is None else border
+            padded = padded[: len(images)]
             padded[:, :, self.pad : -self.pad, self.pad : -self.pad] = images
             windows = np.lib.stride_tricks.as_strided(  # every crop of every image, no copy
                 padded,
@@ -75,25 +84,31 @@ class Augmentation:
 
     def scale(self, images, out=None):
         """Turn bytes of shape (n, C, H, W) into float32, (x - mean) / std by channel."""
-        shape = images.shape[1:]  # a number for every pixel: faster than one for every channel
-        factor = np.full(shape, 1 / np.array(self.std[: shape[0]], np.float32)[:, None, None])
-        shift = np.array(self.mean[: shape[0]], np.float32)[:, None, None] * factor
+        factor, shift = self._scaling(images.shape[1:])
         out = np.empty(images.shape, np.float32) if out is None else out
         out[...] = images
         out *= factor
-        if shift.any():
+        if shift is not None:
             out -= shift
         return out
+
+    @lru_cache(maxsize=8)  # noqa: B019  of small arrays
+    def _scaling(self, shape):
+        """Return factor and shift of every pixel, which is faster than of every channel."""
+        factor = np.full(shape, 1 / np.array(self.std[: shape[0]], np.float32)[:, None, None])
+        shift = np.array(self.mean[: shape[0]], np.float32)[:, None, None] * factor
+        return factor, shift if shift.any() else None
 
     def load(self, images, indices, draws=None):
         """Gather images by their indices, change them as drawn, and scale them, into an NDArray."""
         data = mx.nd.empty((len(indices),) + images.shape[1:])
         memory = _memory_of(data)
+        border = self.border(PIECE, images.shape[1:])
         for start in range(0, len(indices), PIECE):
             part = indices[start : start + PIECE]
             piece = images[part]
             if draws is not None:
-                piece = self.change(piece, draws[part])
+                piece = self.change(piece, draws[part], border)
             self.scale(piece, memory[start : start + PIECE])
         return data
 
@@ -186,7 +201,11 @@ def _mirrored(images):
     """Flip bytes of shape (..., W) left to right, eight at a time where the width allows."""
     if images.shape[-1] % 8:
         return images[..., ::-1]
-    return images.view(np.uint64)[..., ::-1].byteswap().view(np.uint8)
+    words = np.ascontiguousarray(images).view(np.uint64)
+    mirrored = np.empty_like(words)
+    for place in range(words.shape[-1]):  # faster than all at once, with a step of -1
+        mirrored[..., place] = words[..., -1 - place]
+    return mirrored.byteswap(inplace=True).view(np.uint8)
 
 
 def _memory_of(array):

@@ -82,8 +82,9 @@ class Progress:
             self.say(f"First batch at {time.time():.3f}")
             self._tells_first = False
         self._seen += sum(len(y) for y in labels)
-        # Kept on the devices: reading a number here would make every step wait for the last.
-        self._right += [(out.argmax(axis=1) == y).sum() for out, y in zip(outputs, labels)]
+        # Kept on the devices: reading a number here would make every step wait for the last, and
+        # adding them up there would wait for a working memory that updates may hold.
+        self._right += [out.argmax(axis=1) == y for out, y in zip(outputs, labels)]
         if self._bar is not None:
             self._bar.update()
         if (step + 1) % self.disp_batches == 0 or step + 1 == self.num_steps:
@@ -159,7 +160,7 @@ class Progress:
 
     def _collect(self):
         """Move what was counted since the last line into the epoch's sums, and return the right."""
-        right = sum(float(count.asscalar()) for count in self._right)
+        right = sum(float(hits.asnumpy().sum()) for hits in self._right)
         self._right_in_epoch += right
         self._seen_in_epoch += self._seen
         self._right, self._seen = [], 0

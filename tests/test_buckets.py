@@ -2,6 +2,7 @@
 
 import sys
 
+import buckets
 import mxnet as mx
 import numpy as np
 import pytest
@@ -53,6 +54,31 @@ def test_a_bucket_is_full_when_it_has_its_bytes_and_keeps_the_order_of_the_layer
     params[1].dtype = "float32"  # the same type by another name
     groups = _group(params, 1000)
     assert [[param.name for param in group] for group in groups] == [["p0"], ["p1", "p2", "p3"]]
+
+
+@pytest.mark.parametrize(
+    ("bucket_bytes", "number", "order"), [(0, 8, "76012345"), (1000, 3, "210"), (1 << 20, 1, "0")]
+)
+def test_first_layers_pass_all_but_the_last_two_buckets(bucket_bytes, number, order, monkeypatch):
+    _, trainer = trained(BucketTrainer, bucket_bytes=bucket_bytes)
+    places = {id(x): place for place, bucket in enumerate(trainer._buckets) for x in bucket}
+    real, said = trainer._kvstore.pushpull, []
+    waiting = [set(), set()]
+
+    def let_pass(before, array):
+        assert places[id(before)] == number - 1
+        waiting[int(said != [])].add(places[id(array)])
+
+    def pushpull(key, value, **others):
+        said.append(key - len(trainer._params))
+        real(key, value, **others)
+
+    monkeypatch.setattr(buckets, "_let_pass", let_pass)
+    monkeypatch.setattr(trainer, "_lets_pass", True)
+    monkeypatch.setattr(trainer._kvstore, "pushpull", pushpull)
+    trainer._allreduce_grads()
+    assert "".join(map(str, said)) == order
+    assert waiting == [set(), set(range(1, number - 2))]
 
 
 def test_lookahead_ends_at_the_average_it_took_on_the_way():

@@ -1,0 +1,52 @@
+"""Train a network in buckets of several sizes, and see that all give what no buckets give."""
+
+import mxnet_setup  # noqa: F401  first
+
+import mxnet as mx
+import numpy as np
+from averaging import WorkerTrainer
+from buckets import BucketTrainer
+from mxnet.gluon import nn
+from shifted import Shifted
+
+STEPS, WIDTHS = 6, (3, 40, 50, 20, 60, 30, 2)
+
+
+def trained(store, kind, **options):
+    """Return the parameters after some steps, each worker with data of its own."""
+    mx.random.seed(0)
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        for width, width_in in zip(WIDTHS[1:], WIDTHS):
+            net.add(nn.Dense(width, activation="tanh", in_units=width_in))
+    net.initialize(mx.init.Xavier())
+    net.hybridize(static_alloc=True, static_shape=True, backward_bulk_size=1)
+    params = net.collect_params()
+    options_of_sgd = {"learning_rate": 0.1, "momentum": 0.9}
+    trainer = kind(params, "sgd", options_of_sgd, store, **options)
+    trainer._init_kvstore()
+    trainer._init_params()
+    mx.nd.waitall()
+    data = mx.nd.array(np.random.RandomState(store.rank).randn(8, WIDTHS[0]))
+    for _ in range(STEPS):
+        with mx.autograd.record():
+            loss = (net(data) ** 2).mean()
+        loss.backward()
+        trainer.step(1)
+    return [param.data().asnumpy() for param in params.values()], trainer
+
+
+def main():
+    """Compare the parameters."""
+    store = mx.kv.create("dist_sync")
+    plain, _ = trained(store, WorkerTrainer)
+    for place, (bucket_bytes, number) in enumerate(((0, 12), (4000, 5), (1 << 20, 1)), 1):
+        shifted = Shifted(store, place)
+        ours, trainer = trained(shifted, BucketTrainer, bucket_bytes=bucket_bytes)
+        assert len(trainer._buckets) == number, len(trainer._buckets)
+        for x, y in zip(plain, ours):
+            np.testing.assert_allclose(y, x, rtol=1e-5, atol=1e-6)
+    print("equal", flush=True)
+
+
+main()
