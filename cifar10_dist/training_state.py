@@ -2,6 +2,7 @@
 
 import mxnet as mx
 import numpy as np
+from workers import running_statistics
 
 # Numbers that some optimizers move from step to step, besides the counters that all have.
 MOVING = ("m_schedule", "last_lr", "cur_lr", "lbmult")
@@ -93,7 +94,7 @@ def gather_statistics(net, workers):
     ndarray of float32, shape (workers, devices, n)
         Of the worker with the most devices; what others lack is NaN.
     """
-    params = _statistics(net)
+    params = running_statistics(net)
     if not params:
         return np.zeros((workers.count, 1, 0), np.float32)
     num_devices = len(params[0].list_ctx())
@@ -114,7 +115,7 @@ def restore_statistics(net, rows, rank):
     rows : ndarray of float32, shape (workers, devices, n)
     rank : int
     """
-    params = _statistics(net)
+    params = running_statistics(net)
     for device in range(len(params[0].list_ctx()) if params else 0):
         start = 0
         for param in params:
@@ -125,17 +126,13 @@ def restore_statistics(net, rows, rank):
 
 def mean_statistics(net, rows):
     """Return the mean over all devices of all workers, an array for each parameter by name."""
-    params = _statistics(net)
+    params = running_statistics(net)
     mean = np.nanmean(rows.astype(np.float64), axis=(0, 1)) if params else rows
     ends = np.cumsum([param.data().size for param in params])
     return {
         param.name: mx.nd.array(values.reshape(param.shape), dtype="float32")
         for param, values in zip(params, np.split(mean, ends[:-1]) if params else ())
     }
-
-
-def _statistics(net):
-    return [p for name, p in sorted(net.collect_params().items()) if "running_" in name]
 
 
 def _leaves(state):

@@ -201,13 +201,23 @@ class Workers:
         return first
 
 
+def running_statistics(net):
+    """Return the parameters with BatchNorm's running means and variances, sorted, once they rest.
+
+    To MXNet's engine the backward pass of a hybridized network only reads them: to ask for their
+    values is not to wait for it, and gives those from before the last step.
+    """
+    mx.nd.waitall()
+    return [param for name, param in sorted(net.collect_params().items()) if "running_" in name]
+
+
 def average_statistics(net, workers):
     """Average BatchNorm's running mean and variance over all devices of all workers.
 
     Each device keeps its own while training, so that workers with equal weights would otherwise
     report different accuracies.
     """
-    params = [p for name, p in sorted(net.collect_params().items()) if "running_" in name]
+    params = running_statistics(net)
     if not params:
         return
     num_devices = len(params[0].list_ctx())

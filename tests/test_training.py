@@ -8,6 +8,7 @@ from mxnet import autograd
 from mxnet.gluon import Trainer, nn
 from network import create_network, starts_with_batchnorm
 from training import CrossEntropy, evaluate, forward_backward, train_batch
+from training_state import gather_statistics, mean_statistics
 from workers import Workers, average_statistics
 
 TIME_BUDGET_S = 35
@@ -123,6 +124,33 @@ def test_the_loss_of_sure_answers_is_exact_too():
     wanted = np.mean(np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(4), np.arange(4)])
     assert wanted < 0.002
     np.testing.assert_allclose(got["loss"], wanted, rtol=1e-6)
+
+
+def read_by_averaging(net):
+    average_statistics(net, Workers(mx.kv.create("local")))
+    return net[1].running_mean.data().asnumpy()
+
+
+def read_by_gathering(net):
+    rows = gather_statistics(net, Workers(mx.kv.create("local")))
+    assert (mean_statistics(net, rows)[net[1].running_mean.name].asnumpy() == rows[0, 0, :4]).all()
+    return rows[0, 0, :4]
+
+
+@pytest.mark.parametrize("read", [read_by_averaging, read_by_gathering])
+def test_statistics_are_those_after_the_last_step_however_long_its_backward_takes(read):
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(4, 3, in_channels=3), nn.BatchNorm(in_channels=4))
+    net.add(nn.Conv2D(64, 3), *(nn.Conv2D(64, 3, padding=1) for _ in range(8)), nn.Dense(4))
+    net.initialize(mx.init.Xavier())
+    net.hybridize(static_alloc=True, static_shape=True)
+    data, labels = mx.nd.array(IMAGES[:40] / 255.0), mx.nd.array(LABELS[:40])
+    data = data.tile((1, 1, 3, 3))
+    for _ in range(3):
+        forward_backward(net, CrossEntropy(), [data], [labels], 40)
+    mean = read(net)
+    wanted = net[0](data).mean(axis=(0, 2, 3)).asnumpy() * (1 - 0.9**3)
+    np.testing.assert_allclose(mean, wanted, rtol=1e-3, atol=1e-6)
 
 
 def test_statistics_of_a_first_batchnorm_move_and_devices_agree_on_them():

@@ -38,6 +38,7 @@ def main():
             train_batch(batch, net, CrossEntropy(), trainer, ctx)
 
     whole = EvalLoader(*source.arrays[2:], args.batch_size)  # the whole test set, on every worker
+    mx.nd.waitall()  # else the last backward may still be moving the running statistics
     found = {"weights": total(net, "weight"), "statistics": total(net, "running_")}
     found["as published"] = measure(net, whole, ctx[0])
     found["own half"] = measure(net, share, ctx[0])
