@@ -221,11 +221,11 @@ def ladder(options):
     """From the published way of training to ours, a change at a time."""
     program = [sys.executable, "benchmarks/ladder.py", "--rungs"]
     alone, together = {}, {}
-    for rung in range(5):
+    for rung in range(6):
         alone[f"alone {rung}"] = partial(run, [*program, str(rung)], env=KEEPS_NOTHING)
-    for rung in (4, 5, 6, 7, 8):
+    for rung in (5, 6, 7, 8, 9):
         words = [*program, str(rung), "--batch-size", "32", "--steps", "60", "--disp-batches", "20"]
-        env = {} if rung >= 7 else KEEPS_NOTHING
+        env = {} if rung >= 8 else KEEPS_NOTHING
         together[f"2 workers {rung}"] = partial(
             run, [*LAUNCH, "-n", "2", "-s", "2", *words], env=env
         )

@@ -8,6 +8,7 @@ import tempfile
 import mxnet as mx
 from failure import UsageError
 from fast_network import FastNetwork
+from one_pixel import as_convolutions, use_products
 
 
 def create_network(name, num_classes, image_shape, ctx, num_layers=None):
@@ -39,8 +40,11 @@ def create_network(name, num_classes, image_shape, ctx, num_layers=None):
     # All shapes are known: parameters are drawn now, with no first batch, and so no pass outside
     # autograd.record() that would leave weights in a layout that a dist store cannot take.
     net.initialize(mx.init.Xavier(), ctx=ctx)
-    # Gradients are known to be ready after so many operators; a GPU keeps MXNet's 15 (untried).
-    bulk = {"backward_bulk_size": 4} if ctx[0].device_type == "cpu" else {}
+    bulk = {}
+    if ctx[0].device_type == "cpu":
+        use_products(net, image_shape)
+        # Gradients are known to be ready after so many operators; a GPU keeps MXNet's 15 (untried).
+        bulk = {"backward_bulk_size": 4}
     net.hybridize(static_alloc=True, static_shape=True, **bulk)
     return net
 
@@ -52,12 +56,16 @@ def build_network(name, num_classes, image_shape, num_layers=None):
     try:
         with contextlib.redirect_stdout(None):  # MXNet prints the shapes when it fails
             net.infer_shape(mx.nd.zeros((1,) + tuple(image_shape)))
+        with mx.name.NameManager():
+            has_one_output = isinstance(net(mx.sym.var("data")), mx.sym.Symbol)
     except (mx.MXNetError, AttributeError, AssertionError, TypeError, ValueError) as error:
         shape = ",".join(map(str, image_shape))
         reason = str(error).strip().splitlines()[-1][:200]
         raise UsageError(
             f"--network {name}: does not take images of --image-shape {shape} ({reason})"
         ) from None
+    if not has_one_output:
+        raise UsageError(f"--network {name}: does not give scores of the classes alone")
     return net
 
 
@@ -67,7 +75,7 @@ def network_json(net):
     MXNet counts in the file how often the network was put together; those counts mean nothing to
     whoever reads it, and are set to zero.
     """
-    with mx.name.NameManager(), tempfile.TemporaryDirectory() as folder:
+    with mx.name.NameManager(), as_convolutions(net), tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "symbol.json")
         net(mx.sym.var("data")).save(path)  # without the casts of --dtype
         with open(path, encoding="utf-8") as file:

@@ -15,6 +15,7 @@ WRONG = {
     "--network nonsense": "--network nonsense: not a GluonCV model",
     "--network ssd_512_resnet50_v1_coco": "--network ssd_512_resnet50_v1_coco: ",
     "--network inceptionv3": "--network inceptionv3: does not take images",
+    "--network nasnet_4_1056": "--network nasnet_4_1056: does not give scores of the classes alone",
     "--kv-store carrier_pigeon": "invalid choice: 'carrier_pigeon'",
     "--optimizer luck": "--optimizer luck: not one of",
     "--no-such-flag": "unknown argument '--no-such-flag'",

@@ -1,0 +1,95 @@
+"""Convolutions whose output is one pixel, as the products of matrices that they are.
+
+The last layers of a network for large images see a single pixel of a small one. oneDNN 2.4, which
+MXNet computes with on processors, goes through their whole kernels all the same, most of which lies
+on the padding. The parameters and what is computed stay the same.
+"""
+
+import contextlib
+import json
+from collections import Counter
+
+import mxnet as mx
+from mxnet.gluon import nn
+
+
+class OnePixelConv2D(nn.Conv2D):
+    """A convolution of n images (n, C, H, W) to (n, channels, 1, 1).
+
+    ``seen`` is the part of the kernel that lies on the image, (begin, end) of rows and of columns;
+    the gradient of the rest is zero.
+    """
+
+    def hybrid_forward(self, F, x, weight, bias=None):
+        """Multiply every image with every kernel."""
+        begin, end = zip(*self.seen)
+        kernel = F.slice(weight, begin=(None, None, *begin), end=(None, None, *end))
+        inputs = (x, kernel.reshape((0, -1)), *(() if bias is None else (bias,)))
+        out = F.FullyConnected(*inputs, num_hidden=self._channels, no_bias=bias is None)
+        out = out.reshape((0, 0, 1, 1))
+        return out if self.act is None else self.act(out)
+
+
+def use_products(net, image_shape):
+    """Let a network that is not hybridized yet compute such convolutions as products.
+
+    Parameters
+    ----------
+    net : mxnet.gluon.HybridBlock
+        With known shapes, on processors.
+    image_shape : tuple of int
+        (channels, height, width) of all images to come.
+    """
+    sizes = _sizes(net, image_shape)
+    for block, times in Counter(_blocks(net)).items():
+        if type(block) is nn.Conv2D and times == 1 and sizes.get(f"{block.name}_fwd"):
+            seen = _seen(block._kwargs, *sizes[f"{block.name}_fwd"])
+            if seen:
+                block.seen = seen
+                block.__class__ = OnePixelConv2D
+
+
+@contextlib.contextmanager
+def as_convolutions(net):
+    """For the time of a with block, let them be MXNet's own again."""
+    changed = [block for block in _blocks(net) if type(block) is OnePixelConv2D]
+    for block in changed:
+        block.__class__ = nn.Conv2D
+    try:
+        yield
+    finally:
+        for block in changed:
+            block.__class__ = OnePixelConv2D
+
+
+def _blocks(parent):
+    for block in parent._children.values():
+        yield block
+        yield from _blocks(block)
+
+
+def _sizes(net, image_shape):
+    """Return (height, width) of what goes into each convolution, and comes out, by its name."""
+    layers = net(mx.sym.var("data")).get_internals()
+    _, shapes, _ = layers.infer_shape(data=(1, *image_shape))
+    size_of = {name: shape[2:] for name, shape in zip(layers.list_outputs(), shapes)}
+    found = {}
+    nodes = json.loads(layers.tojson())["nodes"]
+    for node in nodes:
+        if node["op"] == "Convolution":
+            source, name = nodes[node["inputs"][0][0]]["name"], node["name"]
+            size_in = size_of.get(source, size_of.get(f"{source}_output"))  # of the images, a layer
+            is_clear = size_in is not None and name not in found  # a layer may be used twice
+            found[name] = (size_in, size_of[f"{name}_output"]) if is_clear else None
+    return found
+
+
+def _seen(options, size_in, size_out):
+    """Return what of the kernel lies on the image, or None if this is no product of matrices."""
+    if options["num_group"] != 1 or options["dilate"] != (1, 1) or options["layout"] != "NCHW":
+        return None
+    if size_out != (1, 1) or options["kernel"] == (1, 1):
+        return None
+    seen = [(pad, pad + size) for pad, size in zip(options["pad"], size_in)]
+    sees_all = all(end <= size for (_, end), size in zip(seen, options["kernel"]))
+    return seen if sees_all else None
