@@ -127,7 +127,8 @@ def published(options):
     job = [*LAUNCH, "-n", "2", "-s", "2", sys.executable]
     train = [*job, "cifar10_dist/cifar10_dist.py", *records]
     # So few epochs learn more from images that are moved less.
-    fast = [*train, "--network", "fast", "--batch-size", "128", "--pad-size", "1", "--num-epochs"]
+    fast = [*train, "--network", "fast", "--dtype", "auto", "--batch-size", "128"]
+    fast += ["--pad-size", "1", "--num-epochs"]
     part = ["--num-examples", "40000"]  # of an epoch: enough for the quick one
     found = {name: [] for name in ("published", "default", "quick", "thorough")}
 
