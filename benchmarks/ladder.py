@@ -4,7 +4,8 @@
     python tools/launch.py -n 2 -s 2 --launcher local "python benchmarks/ladder.py --rungs 3"
 
 Trains ResNet-18 on images made here and prints speed lines. Rung 0 is the published way, but that
-it looks at each loss before the update, as is often done; each further rung adds one of ``RUNGS``.
+it looks at each loss before the update, as is often done, and divides the loss instead of the
+gradients; each further rung adds one of ``RUNGS``.
 The eighth is malloc's, and is taken away from all roles by a GLIBC_TUNABLES in the environment.
 """
 
@@ -21,7 +22,7 @@ RUNGS = (
     "convolutions of one pixel as products of matrices",
     "no wait between backward and update",
     "updates on the workers",
-    "gradients in buckets of 8 MB",
+    "gradients in buckets of 8 MB, sent as they are ready",
     "memory of messages kept",
     "gradients added up in shared memory, not sent",
 )
@@ -90,8 +91,9 @@ def main():
     if has_products:
         use_products(net, (3, 32, 32))
     if is_static:
-        for block in (net, loss):
-            block.hybridize(static_alloc=True, static_shape=True)
+        loss.hybridize(static_alloc=True, static_shape=True)
+        bulk = {"backward_bulk_size": 4} if has_buckets else {}
+        net.hybridize(static_alloc=True, static_shape=True, **bulk)
     optimizer = ("adam", {"learning_rate": 0.001})
     if has_buckets:
         for param in net.collect_params().values():

@@ -43,9 +43,9 @@ class BucketTrainer(WorkerTrainer):
         self._lets_pass = self._distributed and not uses_p3()  # P3 has an order of its own
 
     def _allreduce_grads(self):
-        # What backward finishes first, the last two buckets, is sent at once. The next step needs
-        # the first layers' sums first: those between stay behind them, until the last bucket's
-        # answer shows that the cable has room.
+        # What backward finishes first, the last two buckets, is sent at once. The others, but for
+        # the first layers', which the next step needs first, wait for the last bucket's answer: on
+        # a slow cable it comes when those have gone ahead, on a fast one they hardly wait.
         *others, last = range(len(self._buckets))
         for place in (last, *others[-1:], *others[:-1]):
             if self._lets_pass and place in others[1:-1]:
@@ -78,7 +78,11 @@ class BucketTrainer(WorkerTrainer):
 
 
 def _let_pass(before, array):
-    """Do what is asked of ``array`` from now on after what was asked of ``before``: no waiting."""
+    """Have what is asked of ``array`` from now on done after what was asked of ``before``.
+
+    MXNet's engine sees an operator that reads the one and writes the other, with what is there
+    already; nothing waits here. (To add 0 times ``before`` would spread its NaN.)
+    """
     own = array[:1]
     mx.nd.where(before[:1], own, own, out=own)
 

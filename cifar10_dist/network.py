@@ -43,7 +43,7 @@ def create_network(name, num_classes, image_shape, ctx, num_layers=None):
     bulk = {}
     if ctx[0].device_type == "cpu":
         use_products(net, image_shape)
-        # Gradients are known to be ready after so many operators; a GPU keeps MXNet's 15 (untried).
+        # MXNet tells of gradients after so many operators; on GPUs its 15 are kept (untried).
         bulk = {"backward_bulk_size": 4}
     net.hybridize(static_alloc=True, static_shape=True, **bulk)
     return net

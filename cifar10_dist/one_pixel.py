@@ -41,8 +41,8 @@ def use_products(net, image_shape):
         (channels, height, width) of all images to come.
     """
     sizes = _sizes(net, image_shape)
-    for block, times in Counter(_blocks(net)).items():
-        if type(block) is nn.Conv2D and times == 1 and sizes.get(f"{block.name}_fwd"):
+    for block in _blocks(net):
+        if type(block) is nn.Conv2D and f"{block.name}_fwd" in sizes:
             seen = _seen(block._kwargs, *sizes[f"{block.name}_fwd"])
             if seen:
                 block.seen = seen
@@ -69,18 +69,25 @@ def _blocks(parent):
 
 
 def _sizes(net, image_shape):
-    """Return (height, width) of what goes into each convolution, and comes out, by its name."""
+    """Return (height, width) of what goes into convolutions, and comes out, by their names.
+
+    A layer that is used twice has its name twice: what is next to it is left out.
+    """
     layers = net(mx.sym.var("data")).get_internals()
     _, shapes, _ = layers.infer_shape(data=(1, *image_shape))
-    size_of = {name: shape[2:] for name, shape in zip(layers.list_outputs(), shapes)}
+    names = layers.list_outputs()
+    times = Counter(names)
+    size_of = {name: shape[2:] for name, shape in zip(names, shapes) if times[name] == 1}
     found = {}
     nodes = json.loads(layers.tojson())["nodes"]
     for node in nodes:
         if node["op"] == "Convolution":
-            source, name = nodes[node["inputs"][0][0]]["name"], node["name"]
-            size_in = size_of.get(source, size_of.get(f"{source}_output"))  # of the images, a layer
-            is_clear = size_in is not None and name not in found  # a layer may be used twice
-            found[name] = (size_in, size_of[f"{name}_output"]) if is_clear else None
+            name, source = node["name"], nodes[node["inputs"][0][0]]["name"]
+            # What goes in is a layer's output, or the images, which have a name of their own.
+            size_in = size_of.get(f"{source}_output", size_of.get(source))
+            size_out = size_of.get(f"{name}_output")
+            if size_in and size_out:
+                found[name] = size_in, size_out
     return found
 
 

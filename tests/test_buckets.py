@@ -57,28 +57,34 @@ def test_a_bucket_is_full_when_it_has_its_bytes_and_keeps_the_order_of_the_layer
 
 
 @pytest.mark.parametrize(
-    ("bucket_bytes", "number", "order"), [(0, 8, "76012345"), (1000, 3, "210"), (1 << 20, 1, "0")]
-)
-def test_first_layers_pass_all_but_the_last_two_buckets(bucket_bytes, number, order, monkeypatch):
+    ("bucket_bytes", "events"),
+    [
+        (0, "send 7, send 6, send 0, "
+            "1 waits, send 1, 2 waits, send 2, 3 waits, send 3, 4 waits, send 4, 5 waits, send 5"),
+        (1000, "send 2, send 1, send 0"),
+        (1 << 20, "send 0"),
+    ],
+)  # fmt: skip
+def test_first_layers_pass_all_but_the_last_two_buckets(bucket_bytes, events, monkeypatch):
     _, trainer = trained(BucketTrainer, bucket_bytes=bucket_bytes)
     places = {id(x): place for place, bucket in enumerate(trainer._buckets) for x in bucket}
-    real, said = trainer._kvstore.pushpull, []
-    waiting = [set(), set()]
+    real, seen = trainer._kvstore.pushpull, []
 
     def let_pass(before, array):
-        assert places[id(before)] == number - 1
-        waiting[int(said != [])].add(places[id(array)])
+        assert places[id(before)] == len(trainer._buckets) - 1
+        assert before.context == array.context
+        seen.append(f"{places[id(array)]} waits")
 
     def pushpull(key, value, **others):
-        said.append(key - len(trainer._params))
+        seen.append(f"send {key - len(trainer._params)}")
         real(key, value, **others)
 
     monkeypatch.setattr(buckets, "_let_pass", let_pass)
     monkeypatch.setattr(trainer, "_lets_pass", True)
     monkeypatch.setattr(trainer._kvstore, "pushpull", pushpull)
     trainer._allreduce_grads()
-    assert "".join(map(str, said)) == order
-    assert waiting == [set(), set(range(1, number - 2))]
+    once = [event for place, event in enumerate(seen) if event not in seen[:place]]
+    assert ", ".join(once) == events and len(seen) - len(once) == events.count("waits")  # 2 devices
 
 
 def test_lookahead_ends_at_the_average_it_took_on_the_way():

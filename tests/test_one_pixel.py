@@ -8,10 +8,10 @@ from mxnet import autograd
 from mxnet.gluon import nn
 from network import build_network, create_network, network_json
 from one_pixel import OnePixelConv2D, as_convolutions, use_products
+from running import train
 
 TIME_BUDGET_S = 60
 SHAPE = (3, 32, 32)
-RNG = np.random.RandomState(0)
 
 
 def products(net):
@@ -20,12 +20,13 @@ def products(net):
 
 
 def outcome(net, data):
-    """Outputs, gradients and moved statistics of a step, and outputs of a test after it."""
+    """Outputs, gradients and moved statistics of a step, and outputs of tests after it."""
     with autograd.record():
         out = net(data)
     out.backward(mx.nd.array(np.random.RandomState(1).normal(size=out.shape)))
     mx.nd.waitall()
     found = {"output": out.asnumpy(), "test": net(data).asnumpy(), "images": data.grad.asnumpy()}
+    found.update({"again": net(data).asnumpy(), "fewer": net(data[:3]).asnumpy()})
     for name, param in net.collect_params().items():
         found[name] = (param.data() if param.grad_req == "null" else param.grad()).asnumpy()
     return found
@@ -33,7 +34,7 @@ def outcome(net, data):
 
 def assert_same_outcome(net, shape, number, atol=2e-4):
     """Compare a network with itself, before and after."""
-    data = mx.nd.array(RNG.normal(size=(8, *shape)))
+    data = mx.nd.array(np.random.RandomState(0).normal(size=(8, *shape)))
     data.attach_grad()
     wanted = outcome(net, data)
     for name, param in net.collect_params().items():
@@ -74,7 +75,7 @@ def test_a_bias_an_activation_and_a_kernel_partly_on_the_image_are_kept():
     [
         (nn.Conv2D(4, 3, padding=1, groups=2, in_channels=4), 1),
         (nn.Conv2D(4, 3, padding=2, dilation=2, in_channels=4), 1),
-        (nn.Conv2D(4, 3, padding=1, layout="NHWC", in_channels=4), 1),
+        (nn.Conv2D(1, 3, padding=1, layout="NHWC", in_channels=1), 1),
         (nn.Conv2D(4, 1, in_channels=4), 1),
         (nn.Conv2D(4, 3, strides=4, padding=1, in_channels=4), 3),  # does not see the last row
         (nn.Conv2D(4, 3, padding=1, in_channels=4), 2),
@@ -83,8 +84,7 @@ def test_a_bias_an_activation_and_a_kernel_partly_on_the_image_are_kept():
 def test_other_convolutions_are_left_alone(conv, size):
     net = nn.HybridSequential()
     net.add(conv)
-    is_last = conv._kwargs["layout"] == "NHWC"
-    use_products(net, (size, size, 4) if is_last else (4, size, size))
+    use_products(net, (1 if conv._kwargs["layout"] == "NHWC" else 4, size, size))
     assert type(conv) is nn.Conv2D
 
 
@@ -94,6 +94,30 @@ def test_a_convolution_that_is_used_twice_is_left_alone():
     net.add(conv, conv)
     use_products(net, (4, 2, 2))
     assert type(conv) is nn.Conv2D
+
+
+class Relus(nn.HybridBlock):
+    """A layer with one name before and after a convolution."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2D(4, 3, strides=2, padding=1, in_channels=4)
+        self.relu = nn.Activation("relu")
+
+    def hybrid_forward(self, F, x):
+        return self.relu(self.conv(self.relu(x)))
+
+
+def test_a_convolution_whose_images_are_not_clear_is_left_alone():
+    net = Relus()
+    use_products(net, (4, 2, 2))
+    assert type(net.conv) is nn.Conv2D
+
+
+def test_bfloat16_trains_with_products():
+    options = "--data synthetic --network resnet18_v1 --num-examples 128 --num-epochs 1"
+    job = train(*options.split(), "--batch-size", "64", "--dtype", "bfloat16")
+    assert job.returncode == 0 and "Epoch 0: Test_acc" in job.stdout, job.stderr
 
 
 def test_files_describe_mxnets_own_layers():

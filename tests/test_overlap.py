@@ -39,9 +39,9 @@ def gate():
     assert not KEPT_SHUT, "something waited for the gate that should not"
 
 
-def arrays(ctx, dtype="float32"):
+def arrays(ctx):
     rng = np.random.RandomState(0)
-    return [mx.nd.array(rng.randn(*SHAPE), ctx, dtype) for _ in range(2)]
+    return [mx.nd.array(rng.randn(*SHAPE), ctx) for _ in range(2)]
 
 
 def convolve():
@@ -81,6 +81,13 @@ def test_adam_is_mxnets(ctx, options, rescale):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-7)
 
 
+def test_the_program_trains_with_that_adam():
+    param = mx.gluon.Parameter("p", shape=(1,))
+    param.initialize()
+    trainer = averaging.WorkerTrainer([param], "Adam", {"learning_rate": 0.5})
+    assert type(trainer.optimizer) is averaging.Adam and trainer.learning_rate == 0.5
+
+
 def test_an_array_lets_another_pass_and_keeps_its_values(gate):
     first, second = (x.reshape((-1,)) for x in arrays(mx.cpu()))
     first[:] = np.nan
@@ -96,8 +103,8 @@ def test_an_array_lets_another_pass_and_keeps_its_values(gate):
     np.testing.assert_array_equal(second.asnumpy(), values)
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
-def test_buckets_in_any_order_add_up_to_the_same_weights(workers):
-    job = launch(workers, sys.executable, "tests/programs/many_buckets.py")
+@pytest.mark.parametrize("workers, options", [(1, ()), (2, ()), (3, ()), (2, ("--p3",))])
+def test_buckets_in_any_order_add_up_to_the_same_weights(workers, options):
+    job = launch(workers, *options, sys.executable, "tests/programs/many_buckets.py")
     assert job.returncode == 0, job.stderr
     assert job.stdout.count("equal") == workers, job.stdout
