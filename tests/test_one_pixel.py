@@ -1,5 +1,7 @@
 """Convolutions computed as products of matrices: the same outputs, gradients and files."""
 
+import sys
+
 import mxnet as mx
 import numpy as np
 import one_pixel
@@ -8,7 +10,7 @@ from mxnet import autograd
 from mxnet.gluon import nn
 from network import build_network, create_network, network_json
 from one_pixel import OnePixelConv2D, as_convolutions, use_products
-from running import train
+from running import _run, train
 
 TIME_BUDGET_S = 60
 SHAPE = (3, 32, 32)
@@ -112,6 +114,11 @@ def test_a_convolution_whose_images_are_not_clear_is_left_alone():
     net = Relus()
     use_products(net, (4, 2, 2))
     assert type(net.conv) is nn.Conv2D
+
+
+def test_bfloat16_computes_products_too():
+    job = _run([sys.executable, "tests/programs/products_in_bfloat16.py"], 240, None)
+    assert job.returncode == 0 and "products: 4\n" in job.stdout, job.stdout + job.stderr
 
 
 def test_bfloat16_trains_with_products():

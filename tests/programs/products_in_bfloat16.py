@@ -1,0 +1,36 @@
+"""Compare a convolution of one pixel in bfloat16 with MXNet's own, and see that networks use it."""
+
+import mxnet_setup  # noqa: F401  first
+
+import mxnet as mx
+import numpy as np
+from mxnet.contrib import amp
+from mxnet.gluon import nn
+from network import create_network
+from one_pixel import OnePixelConv2D, _blocks, use_products
+
+
+def outcome(with_products):
+    """Return the output of such a convolution, and the gradient of its kernels."""
+    mx.random.seed(0)
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(32, 3, strides=2, padding=1, in_channels=16, use_bias=False))
+    net.initialize(mx.init.Xavier())
+    if with_products:
+        use_products(net, (16, 2, 2))
+    assert isinstance(net[0], OnePixelConv2D) == with_products
+    net.hybridize(static_alloc=True, static_shape=True)
+    images = mx.nd.array(np.random.RandomState(0).normal(size=(8, 16, 2, 2)))
+    with mx.autograd.record():
+        out = net(images)
+    out.backward()
+    values = out.astype("float32").asnumpy()
+    assert not (values.view(np.uint32) & 0xFFFF).any()  # bfloat16 is the first half of a float32
+    return values, net[0].weight.grad().asnumpy()
+
+
+amp.init(target_dtype="bfloat16")
+for ours, plain in zip(outcome(True), outcome(False)):
+    assert np.abs(ours - plain).max() < 0.02 * np.abs(plain).max() > 0  # numbers of 8 bits
+network = create_network("resnet18_v1", 10, (3, 32, 32), [mx.cpu()])
+print("products:", sum(isinstance(block, OnePixelConv2D) for block in _blocks(network)))
