@@ -54,6 +54,9 @@ class AsyncTrainer(mx.gluon.Trainer):
         super().__init__(
             params, CountingOptimizer(optimizer), kvstore=store, update_on_kvstore=True
         )
+        # To the servers go these, not the parameters that bear them (--network fast has some).
+        optimizer.lr_mult = {key: param.lr_mult for key, param in enumerate(self._params)}
+        optimizer.wd_mult = {key: param.wd_mult for key, param in enumerate(self._params)}
         self._readings = []  # the counter, and whether this worker's own 1 is in its rise
         self._last_reading = 0
         flat = [p for p in self._params if p.grad_req != "null" and len(p.shape) == 1]

@@ -28,12 +28,12 @@ class Lookahead:
         self._params, self._period, self._num_steps = params, period, num_steps
         self.arrays = {}  # name: the average, on each device
 
-    def step(self, num_update):
-        """Move the average and the weights, if it is time, after update ``num_update`` (from 1)."""
-        is_last = num_update == self._num_steps
-        if num_update % self._period and not is_last:
+    def step(self, number):
+        """Move the average and the weights, if it is time, after step ``number`` (from 1)."""
+        is_last = number == self._num_steps
+        if number % self._period and not is_last:
             return
-        kept = 1.0 if is_last else 0.95**self._period * (num_update / self._num_steps) ** 3
+        kept = 1.0 if is_last else 0.95**self._period * (number / self._num_steps) ** 3
         for param in self._params:
             fast = param.list_data()
             if param.name not in self.arrays:
@@ -98,7 +98,7 @@ class WorkerTrainer(mx.gluon.Trainer):
         Of the optimizer.
     store : mxnet.kvstore.KVStore, optional
     lookahead : Lookahead, optional
-        Told of every update.
+        Told of every step.
     compression : dict, optional
         What MXNet calls ``compression_params``.
     """
@@ -108,8 +108,18 @@ class WorkerTrainer(mx.gluon.Trainer):
             optimizer, options = Adam(**options), None
         super().__init__(params, optimizer, options, store, compression, update_on_kvstore=False)
         self.lookahead = lookahead
+        self._number = 0
+
+    def begin_step(self, number, learning_rate):
+        """Prepare step ``number`` of the whole training (from 1).
+
+        The optimizer's own count is of updates: a training resumed with larger batches has made
+        more of them than its steps tell, and float16 skips some.
+        """
+        self._number = number
+        self.set_learning_rate(learning_rate)
 
     def _update(self, ignore_stale_grad=False):
         super()._update(ignore_stale_grad)
         if self.lookahead:
-            self.lookahead.step(self._optimizer.num_update)
+            self.lookahead.step(self._number)

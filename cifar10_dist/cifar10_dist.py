@@ -23,7 +23,7 @@ from compression import check_compression
 from data import ImageSource
 from devices import choose_devices
 from failure import run
-from fast_network import PATCHES_FROM
+from fast_network import num_to_whiten
 from loader import RepeatedBatch
 from network import create_network
 from optimization import check_optimizer, create_trainer, explain
@@ -49,7 +49,7 @@ def main(argv=None):
 def train(args, stopper):
     """Train to the end, or until a worker is asked to stop; return the exit status."""
     ctx = choose_devices(args)
-    check_optimizer(args.optimizer)
+    check_optimizer(args, ctx)
     check_compression(args)
     if args.model_prefix and os.environ.get("LAUNCH_WORKER_ID", "0") == "0":
         check_prefix(args.model_prefix)  # only worker 0 writes
@@ -65,7 +65,7 @@ def train(args, stopper):
     train_loader, test_loader = source.share_out(workers)
     workers.agree({"data": source.fingerprint, **describe(args)})
     if args.network == "fast":
-        net.whiten(train_loader.sample(PATCHES_FROM))
+        net.whiten(train_loader.sample(num_to_whiten(args.image_shape)))
     if args.benchmark:
         train_loader = RepeatedBatch(train_loader)
     if args.test_io:

@@ -9,8 +9,6 @@ from sampler import split_range
 
 def choose_devices(args):
     """Return the contexts to train on: all GPUs, the ones named, or CPU devices."""
-    if args.dtype == "float16" and (args.cpus or not mx.context.num_gpus()):
-        raise UsageError("--dtype float16 needs a GPU; on the CPU try bfloat16")
     available = mx.context.num_gpus()
     wanted = args.gpus if args.gpus is not None else share_gpus(available)
     if args.cpus or not wanted:
@@ -22,6 +20,8 @@ def choose_devices(args):
                 f"--gpus {missing[0]}: this machine has {available} GPU(s) that MXNet sees"
             )
         ctx = [mx.gpu(i) for i in wanted]
+    if ctx[0].device_type == "cpu" and args.dtype == "float16":
+        raise UsageError("--dtype float16 needs a GPU; on the CPU try bfloat16")
     if ctx[0].device_type == "gpu" and args.dtype == "bfloat16":
         raise UsageError("--dtype bfloat16 needs a CPU; on GPUs try float16")
     if args.batch_size < len(ctx):

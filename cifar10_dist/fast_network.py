@@ -7,6 +7,8 @@ initialization, BatchNorm without scale, faster biases, alternating flip,
 lookahead). The widths are chosen for minutes on a few processor cores instead of seconds on a GPU.
 """
 
+import math
+
 import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock, nn
@@ -15,7 +17,6 @@ PATCH = 3  # pixels a side of what is whitened
 # The strongest patterns of such patches; with both signs of each 32 channels, as oneDNN is fastest
 # with multiples of 16 (24, from 2x2 pixels, made the BatchNorm behind them 100 times slower).
 PATTERNS = 16
-PATCHES_FROM = 5000  # images that the whitening is computed from
 # Defaults of the other options: per 256 examples, as --lr-scale linear has it.
 DEFAULTS = {
     "optimizer": "nag",
@@ -34,6 +35,11 @@ DEFAULTS = {
 }
 WARMUP_SHARE = 0.23  # of all epochs
 BIAS_LR = 64  # times the learning rate
+
+
+def num_to_whiten(image_shape):
+    """Return how many images the whitening is computed from: fewer, where they are large."""
+    return max(1, min(5000, 5000 * 32 * 32 // math.prod(image_shape[1:])))
 
 
 class FastNetwork(HybridBlock):

@@ -135,10 +135,7 @@ class Progress:
         row.update(late or {})
         row.update({f"test_{name}": value for name, value in result.items()})
         if self._metrics:
-            print(json.dumps(row), file=self._metrics, flush=True)
-            for name, value in row.items():
-                self._writer.add_scalar(name, value, epoch)
-            self._writer.flush()
+            self._write(epoch, row)
 
     def report_size(self, net):
         """Print the number of parameters that are learned, and the peak memory of this process."""
@@ -155,8 +152,9 @@ class Progress:
     def close(self):
         """Close the files."""
         if self._writer:
-            self._writer.close()
-            self._metrics.close()
+            with contextlib.suppress(OSError):  # told already
+                self._writer.close()
+                self._metrics.close()
 
     def _collect(self):
         """Move what was counted since the last line into the epoch's sums, and return the right."""
@@ -165,6 +163,21 @@ class Progress:
         self._seen_in_epoch += self._seen
         self._right, self._seen = [], 0
         return right
+
+    def _write(self, epoch, row):
+        """Keep an epoch's numbers; a disk that is full does not end the training."""
+        try:
+            print(json.dumps(row), file=self._metrics, flush=True)
+            for name, value in row.items():
+                self._writer.add_scalar(name, value, epoch)
+            self._writer.flush()
+        except OSError as error:
+            print(
+                f"cifar10_dist.py: warning: {self._metrics.name}: epoch {epoch} could not be "
+                f"written: {error.strerror}",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def _open_files(self, log_dir):
         from tensorboardX import SummaryWriter  # slow to import, and needed here only

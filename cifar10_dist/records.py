@@ -139,6 +139,7 @@ class StreamLoader:
             rand_crop=augmentation.random_crop,
             rand_mirror=augmentation.random_mirror,
             pad=augmentation.pad,
+            fill_value=0,  # MXNet's own is 255
         )
         self._path, self._num_classes, self._seed = path, num_classes, seed
 
@@ -175,6 +176,10 @@ class StreamEvalLoader:
 
     def __init__(self, path, image_shape, num_classes, batch_size, workers, augmentation):
         self._path, self._num_classes = path, num_classes
+        # MXNet fills the last batch from the beginning of a part, which it cannot do twice. (Without
+        # round_batch it does not tell how many images there are.) Parts are near-equal in bytes.
+        largest = max(1, count(path) // workers.count // 2)
+        batch_size = min(batch_size, largest)
         self._options = _iter_options(image_shape, batch_size, workers, augmentation)
 
     def __iter__(self):

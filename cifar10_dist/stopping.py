@@ -4,6 +4,7 @@ A Python signal handler runs between two instructions of the main thread, so nev
 in MXNet for other workers. Here a thread of its own reads the numbers of the signals from a pipe.
 """
 
+import math
 import os
 import select
 import signal
@@ -81,6 +82,13 @@ class Stopper:
         """Say whether any worker was asked to stop; all make this call, and wait for each other."""
         self._seen = time.monotonic()
         return bool(workers.sum([self.is_requested])[0])
+
+    def save(self):
+        """Let the files take their time: from here on a wait is for them, or for who writes them.
+
+        The launcher's own grace still ends what hangs.
+        """
+        self._grace_s = math.inf
 
     def finish(self):
         """Ignore requests from here on: what there was to save is saved."""

@@ -1,5 +1,7 @@
 """One step, one epoch, one evaluation: the heart of the lesson."""
 
+from collections import deque
+
 import mxnet as mx
 import numpy as np
 from mxnet import autograd
@@ -8,6 +10,8 @@ from mxnet.gluon import HybridBlock
 from mxnet.gluon.utils import split_and_load
 from network import starts_with_batchnorm
 from workers import average_statistics
+
+STEPS_AHEAD = 2  # that Python may queue before MXNet has computed them
 
 
 class CrossEntropy(HybridBlock):
@@ -135,6 +139,7 @@ def train_epoch(
     """
     is_async = schedule is None
     begin = seeds.begin(first_step) if seeds else first_step
+    queued = deque()
     for step, batch in enumerate(loader.epoch(epoch, begin), begin):
         if seeds:
             seeds.step(epoch, step)
@@ -144,9 +149,14 @@ def train_epoch(
                     net(part)
             continue
         if not is_async:
-            trainer.set_learning_rate(schedule(epoch * len(loader) + step + 1))
+            number = epoch * len(loader) + step + 1
+            trainer.begin_step(number, schedule(number))
         outputs, labels = train_batch(batch, net, loss, trainer, ctx, is_async)
         progress.batch_done(epoch, step, batch, outputs, labels)
+        queued.append(outputs)  # else a request to stop, and memory, would wait for all of them
+        if len(queued) > STEPS_AHEAD:
+            for out in queued.popleft():
+                out.wait_to_read()
         if stopper and stopper.should_stop():
             return step + 1
     return len(loader)

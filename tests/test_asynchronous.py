@@ -2,12 +2,15 @@
 
 import json
 import math
+import pickle
 
+import mxnet as mx
 import pytest
-from asynchronous import allow_for_staleness
+from asynchronous import AsyncTrainer, allow_for_staleness
 from running import accuracies, train_with
 
 TIME_BUDGET_S = 75
+ABC = {"a": 1, "b": 64, "c": 0}  # names, and multiples of the learning rate
 SMALL = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8")
 ASYNC = (*SMALL, "--kv-store", "dist_async", "--num-examples", "2400", "--batch-size", "50")
 
@@ -43,6 +46,18 @@ def test_the_long_run_effect_of_a_gradient_is_divided_by_the_workers(given, work
     lr, momentum = allow_for_staleness(*given, workers)
     assert (lr, momentum) == pytest.approx(chosen)
     assert lr / (1 - momentum) == pytest.approx(given[0] / (1 - given[1]) / workers)
+
+
+def test_rates_of_single_weights_reach_the_servers():
+    params = [mx.gluon.Parameter(name, shape=(2,), lr_mult=lr) for name, lr in ABC.items()]
+    params[1].wd_mult = 0.5
+    for param in params:
+        param.initialize()
+    inner = mx.optimizer.SGD(learning_rate=0.1, wd=0.01)
+    trainer = AsyncTrainer(params, inner, mx.kv.create("local"))
+    sent = pickle.loads(pickle.dumps(trainer._optimizer)).inner  # as the store does
+    assert sent._get_lrs([0, 1, 2]) == pytest.approx([0.1, 6.4, 0])
+    assert sent._get_wds([0, 1, 2]) == pytest.approx([0.01, 0.005, 0.01])
 
 
 def test_an_optimizer_without_momentum_gets_a_lower_rate():

@@ -98,6 +98,29 @@ def test_lookahead_ends_at_the_average_it_took_on_the_way():
     assert param.data().asscalar() == pytest.approx(kept * 2 + (1 - kept) * 4)
 
 
+def test_lookahead_goes_by_the_step_also_where_there_were_more_updates():
+    """As in a training that goes on with larger batches: its optimizer has counted smaller ones."""
+    param = mx.gluon.Parameter("p", shape=(1,))
+    param.initialize(mx.init.One())
+    lookahead = Lookahead([param], period=2, num_steps=6)
+    trainer = WorkerTrainer([param], "sgd", {"learning_rate": 0.5}, lookahead=lookahead)
+    trainer._optimizer.begin_num_update = 700
+    weight, average = 1.0, None
+    for number in range(1, 7):
+        trainer.begin_step(number, 0.1)
+        with mx.autograd.record():
+            loss = param.data().sum()
+        loss.backward()
+        trainer.step(1)
+        weight -= 0.1
+        if number % 2 == 0:
+            kept = 1 if number == 6 else 0.95**2 * (number / 6) ** 3
+            average = weight if average is None else kept * average + (1 - kept) * weight
+            weight = average
+        assert param.data().asscalar() == pytest.approx(weight)
+    assert trainer._optimizer.num_update == 706
+
+
 def test_p3_sends_slices_and_ends_at_the_same_parameters(tmp_path):
     few = "--data synthetic --network resnet --num-layers 8 --num-examples 128 --batch-size 32"
     options = (*few.split(), "--num-epochs", "1", "--allreduce", "servers", "--model-prefix")

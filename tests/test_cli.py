@@ -1,10 +1,13 @@
 """What a user types: help, old command lines, and mistakes."""
 
+import argparse
 import re
 
+import mxnet as mx
 import pytest
 from devices import share_gpus
 from failure import UsageError
+from optimization import check_optimizer
 from running import ROOT, launch, train
 
 from cifar10_dist import main
@@ -18,6 +21,10 @@ WRONG = {
     "--network nasnet_4_1056": "--network nasnet_4_1056: does not give scores of the classes alone",
     "--kv-store carrier_pigeon": "invalid choice: 'carrier_pigeon'",
     "--optimizer luck": "--optimizer luck: not one of",
+    "--optimizer groupadagrad": "--optimizer groupadagrad: not one of",
+    "--optimizer dcasgd": "--optimizer dcasgd: MXNet's fails with a momentum; add --mom 0",
+    "--optimizer SGLD --cpus 2": "--optimizer sgld: MXNet's updates each of 2 devices",
+    "--optimizer nadam --cpus 3": "--optimizer nadam: MXNet's updates each of 3 devices",
     "--no-such-flag": "unknown argument '--no-such-flag'",
     "--gpus 7": "--gpus 7: this machine has 0 GPU(s)",
     "--gpus a": "'a' is not a list of GPUs",
@@ -70,6 +77,19 @@ def test_a_data_folder_that_cannot_be_written_is_named():
     job = train("--data-dir", "/proc/nowhere")
     assert job.returncode == 2
     assert "--data-dir /proc/nowhere: cannot be written" in job.stderr
+
+
+def test_workers_that_would_add_noise_of_their_own_are_refused():
+    job = launch(2, "python", "cifar10_dist/cifar10_dist.py", "--optimizer", "sgld")
+    assert job.returncode == 2
+    assert "each worker would add noise of its own; take -n 1" in job.stderr + job.stdout
+
+
+def test_float16_and_dist_async_exclude_each_other():
+    """Both checked alone: here is no GPU, and no launcher."""
+    args = argparse.Namespace(optimizer="sgd", mom=0.9, kv_store="dist_async", dtype="float16")
+    with pytest.raises(UsageError, match="--dtype float16 and dist_async exclude each other"):
+        check_optimizer(args, [mx.gpu(0)])
 
 
 def test_a_store_on_this_machine_alone_is_refused_under_a_launcher():

@@ -7,6 +7,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import synthetic
+from fast_network import num_to_whiten
 from loader import Augmentation
 from network import create_network
 from options import parse_args
@@ -27,6 +28,13 @@ def test_what_the_whitening_puts_out_is_uncorrelated_and_of_equal_size():
     flat = out.transpose(1, 0, 2, 3).reshape(fast_network.PATTERNS, -1)
     moments = flat @ flat.T / flat.shape[1]
     np.testing.assert_allclose(moments, np.eye(fast_network.PATTERNS), atol=0.2)
+
+
+@pytest.mark.parametrize(
+    "shape, number", [((3, 32, 32), 5000), ((1, 28, 28), 5000), ((3, 224, 224), 102)]
+)
+def test_fewer_large_images_do_for_the_whitening(shape, number):
+    assert num_to_whiten(shape) == number
 
 
 def test_convolutions_begin_by_handing_their_inputs_on():

@@ -62,6 +62,8 @@ def test_a_file_with_all_there_is(tmp_path):
 
 def test_hosts_on_the_command_line():
     assert read_hosts("d1,d2:23") == [Host("d1"), Host("d2", 23)]
+    many = [f"gpu-node-{number:03}.cluster.example.com" for number in range(20)]
+    assert read_hosts(",".join(many)) == [Host(name) for name in many]  # no name of a file
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,19 @@ def test_a_shell_does_not_go_on_with_its_next_command(tmp_path):
     assert job.out.read_text().count("[worker 0] again") <= 2
 
 
+def test_an_interrupt_after_the_last_worker_only_ends_the_servers(tmp_path):
+    done = tmp_path / "done"
+    command = shell(worker0=f"touch {done}", other="exec sleep 60")
+    job = Job(tmp_path, "-n", 1, "-s", 1, "--no-check", "--max-restarts", 2, command)
+    end = time.monotonic() + 20
+    while (not done.exists() or job.role("worker-0")) and time.monotonic() < end:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    job.popen.send_signal(signal.SIGINT)
+    assert job.wait(8) == 0, job.text()
+    assert not job.left()
+
+
 def test_a_second_interrupt_stops_at_once(tmp_path):
     stubborn = "trap '' TERM; echo up; while :; do sleep 0.2; done"
     job = Job(tmp_path, "-n", 1, "--no-check", shell(worker0=stubborn))

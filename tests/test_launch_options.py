@@ -163,6 +163,71 @@ def test_nobody_sees_a_secret(tmp_path):
     assert secret not in seen + kept + job.text()
 
 
+def test_hiding_a_secret_leaves_job_json_whole(tmp_path):
+    """A secret like a part of a number there; one that JSON writes in another way."""
+    env = {"TOKEN": str(int(time.time()))[:4], "DB_PASSWORD": 'ab"cd1234'}
+    options = ("--no-check", "--log-dir", tmp_path / "l")
+    job = launch(tmp_path, "-n", 1, *options, 'echo "$DB_PASSWORD" >&2; exit 3', env=env)
+    assert job.status == 3
+    kept = (tmp_path / "l" / "job.json").read_text()
+    assert json.loads(kept)["started"] > 1e9
+    assert "cd1234" not in kept + job.text()
+
+
+def test_a_word_that_is_not_text_is_passed_on_and_kept(tmp_path):
+    word = os.fsdecode(b"x\xff")
+    (tmp_path / word).write_text("here\n")
+    options = ("--no-check", "--log-dir", tmp_path / "l")
+    job = launch(tmp_path, "-n", 1, *options, "cat", word, cwd=tmp_path)
+    assert job.status == 0 and "[worker 0] here" in job.text(), job.text()
+    assert json.loads((tmp_path / "l" / "job.json").read_text())["command"] == ["cat", word]
+    job = launch(tmp_path, "-n", 1, "--dry-run", "cat", word)
+    assert job.status == 0 and "x\\udcff" in job.out.read_text()
+
+
+def test_without_an_ssh_client_one_line_says_so(tmp_path):
+    (tmp_path / "bin").mkdir()
+    job = launch(tmp_path, "-n", 1, "-H", "d1,", "true", env={"PATH": str(tmp_path / "bin")})
+    assert job.status == 2
+    assert job.text() == "[launch] ssh is not installed here: apt-get install openssh-client\n"
+
+
+def false_ssh(folder, *lines):
+    """Put a program in front of PATH that takes ssh's place; its ``$last`` is the command."""
+    file = folder / "ssh"
+    file.write_text("\n".join(["#!/bin/sh", "for last; do :; done", *lines]))
+    file.chmod(0o755)
+    return {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+def test_a_login_that_hangs_is_given_up(tmp_path):
+    env = false_ssh(tmp_path, "for word; do [ \"$word\" != -G ] || exit 0; done", "exec sleep 77")
+    shorter = "import sys, launch, launcher.attempt; launcher.attempt.LOGIN_S = 2; "
+    shorter += "sys.exit(launch.main(['-n', '1', '-H', 'd1,', 'true']))"
+    env["PYTHONPATH"] = str(ROOT / "tools")
+    done = subprocess.run(
+        [sys.executable, "-c", shorter], env={**os.environ, **env}, stderr=subprocess.PIPE
+    )
+    assert done.returncode == 255
+    assert done.stderr.decode() == "[launch] d1: no connection: no answer within 2 s\n"
+
+
+def test_a_greeting_without_an_end_is_passed_over(tmp_path):
+    env = false_ssh(tmp_path, "printf title", 'exec sh -c "$last"')
+    job = launch(tmp_path, "-n", 1, "-H", "d1,", "--no-check", "echo hi", env=env, cwd="/tmp")
+    assert job.status == 0 and "[worker 0 d1] hi" in job.text()
+
+
+def test_the_check_looks_where_the_job_will(tmp_path):
+    """With its PATH, and from its folder."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "tool").write_text("#!/bin/sh\necho hi\n")
+    (tmp_path / "bin" / "tool").chmod(0o755)
+    path = f"PATH={tmp_path / 'bin'}:/usr/bin:/bin"
+    job = launch(tmp_path, "-n", 1, "--env", path, "tool", "x")
+    assert job.status == 0 and "[worker 0] hi" in job.text(), job.text()
+
+
 def test_a_dry_run_shows_no_secret_and_touches_no_host():
     options = ["-n", "2", "-H", "d8,d9", "--dry-run", "--env", "API_KEY=abcdef"]
     command = [*LAUNCH, *options, "python", "x.py", "--password", "hunter22", "a b"]
@@ -187,6 +252,20 @@ def test_a_time_limit_gives_124(tmp_path):
     job = launch(tmp_path, "-n", 1, "--no-check", "--timeout", 1.5, "sleep 60")
     assert job.status == 124
     assert "--timeout: not done after 1.5 s" in job.last_words()
+
+
+def test_a_time_limit_ends_the_whole_job(tmp_path):
+    options = ("--timeout", 4, "--max-restarts", 3, "--min-uptime", 0)
+    job = launch(tmp_path, "-n", 1, "--no-check", *options, "sleep 1.5; exit 3", timeout=30)
+    assert job.status == 124
+    assert "restarting (try 2" in job.last_words()
+    assert "--timeout: not done after 4 s" in job.last_words().splitlines()[-1]
+
+
+def test_a_time_limit_that_is_over_at_once_says_so(tmp_path):
+    job = launch(tmp_path, "-n", 1, "--no-check", "--timeout", 0.001, "true")
+    assert job.status == 124
+    assert "--timeout: not done after 0.001 s" in job.last_words()
 
 
 def test_a_stall_prints_the_stacks(tmp_path):
@@ -237,6 +316,23 @@ def test_a_job_that_fails_at_once_does_not_start_again(tmp_path):
     assert job.status == 4
     assert job.out.read_text().count("try") == 1
     assert "sooner than --min-uptime 30" in job.last_words()
+
+
+def test_the_time_to_end_the_others_is_no_uptime(tmp_path):
+    command = shell(worker0="sleep 0.5; exit 4", other="trap '' TERM; sleep 60 & wait; wait")
+    options = ["--max-restarts", 1, "--min-uptime", 2]
+    job = launch(tmp_path, "-n", 1, "-s", 1, "--no-check", *options, command)
+    assert job.status == 4
+    assert re.search("it failed [01] s after its start, sooner than", job.last_words())
+
+
+def test_each_try_has_a_mark_of_its_own_and_the_job_one_name(tmp_path):
+    command = shell(worker0="env | grep ^LAUNCH_; sleep 0.3; exit 4")
+    options = ["--max-restarts", 1, "--min-uptime", 0]
+    job = launch(tmp_path, "-n", 1, "--no-check", *options, command)
+    assert len(set(re.findall(r"LAUNCH_MARK_\w+(?==worker-0)", job.text()))) == 2
+    assert len(re.findall(r"LAUNCH_JOB=(\w+)", job.text())) == 2
+    assert len(set(re.findall(r"LAUNCH_JOB=(\w+)", job.text()))) == 1
 
 
 def test_a_wrong_command_line_is_not_tried_again(tmp_path):

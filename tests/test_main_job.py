@@ -8,6 +8,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import synthetic
+from progress import Progress
 from restarting import params
 from running import PROGRAM, accuracies, launch, train, train_with
 from test_records import write
@@ -152,6 +153,17 @@ def test_parameters_of_another_network_are_refused(tmp_path):
     assert train(*SHORT, *prefix).returncode == 0
     job = train(*SHORT, *prefix, "--load-epoch", "1", "--num-layers", "14")
     assert job.returncode == 2 and "not the parameters of this network" in job.stderr
+
+
+def test_a_full_disk_for_the_metrics_does_not_end_the_training(tmp_path, capsys):
+    progress = Progress(0, 1, log_dir=str(tmp_path))
+    progress.epoch_started(0)
+    progress._metrics = open("/dev/full", "w")  # noqa: SIM115  closed below
+    progress.epoch_done(0, {"accuracy": 0.5, "loss": 1.0}, 0.1)
+    progress.close()
+    printed = capsys.readouterr()
+    assert printed.out == "Epoch 0: Test_acc 0.500000\n"
+    assert "/dev/full: epoch 0 could not be written: No space left on device" in printed.err
 
 
 @pytest.mark.parametrize("limit", ["2", "0.000001"])

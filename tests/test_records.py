@@ -103,6 +103,22 @@ def test_a_streamed_test_set_is_seen_once_by_all_workers_together(tmp_path, work
     np.testing.assert_allclose(data, labels[:8], atol=1e-4)
 
 
+@pytest.mark.parametrize("batch_size", [4, 6, 7, 30])
+def test_a_streamed_test_set_may_be_much_smaller_than_a_batch(tmp_path, batch_size):
+    path = write(tmp_path / "x.rec", range(3))
+    loader = records.StreamEvalLoader(path, SHAPE, 3, batch_size, Part(1, 0), Augmentation())
+    assert [label for b in loader for label in b.label.asnumpy().tolist()] == [0, 1, 2]
+
+
+def test_a_stream_pads_images_with_zeros_as_the_memory_does(tmp_path):
+    record = recordio.pack(recordio.IRHeader(0, 0, 0, 0), png(100))
+    path = write(tmp_path / "x.rec", [0] * 64, body=record)
+    change = Augmentation(pad=4, random_crop=True)
+    loader = records.StreamLoader(path, SHAPE, 10, 32, Part(1, 0), 1, change)
+    pixels = np.concatenate([batch.data.asnumpy() for batch in loader.epoch(0)]) * 255
+    assert np.unique(pixels.round()).tolist() == [0, 100]
+
+
 def cut(path):
     Path(path).write_bytes(Path(path).read_bytes()[:-30])
 

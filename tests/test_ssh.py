@@ -166,6 +166,13 @@ def test_the_check_is_a_table_with_a_fix(tmp_path):
     assert "d2: nothing: command not found: give its full path" in job.last_words()
 
 
+def test_a_python_is_looked_for_in_the_folder_of_the_job(tmp_path):
+    """Not in the home that ssh begins in."""
+    job = launch(tmp_path, "-n", 2, *on_hosts(), "--check", ".venv/bin/python", "x.py", cwd=ROOT)
+    assert job.status == 0, job.text()
+    assert re.search(r"d2 +ok +3\.\d+\.\d+ +1\.9\.1 +ok", job.last_words())
+
+
 def test_a_host_without_mxnet_is_told(tmp_path):
     job = launch(tmp_path, "-n", 2, *on_hosts(), "/usr/bin/python3 train.py", cwd="/tmp")
     assert job.status == 2
@@ -233,8 +240,9 @@ def test_a_new_host_is_accepted_and_a_strict_configuration_respected(tmp_path):
     assert known.read_text()
 
 
-def test_a_restart_waits_for_a_host_that_is_away(tmp_path):
-    options = ("--max-restarts", 1, "--min-uptime", 0, "--start-timeout", 40)
+@pytest.mark.parametrize("limit", [40, 0])
+def test_a_restart_waits_for_a_host_that_is_away(tmp_path, limit):
+    options = ("--max-restarts", 1, "--min-uptime", 0, "--start-timeout", limit)
     job = start(tmp_path, *options, command="echo up $LAUNCH_ATTEMPT; exec sleep 600")
     cluster("cut", "d2")
     try:

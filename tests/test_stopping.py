@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 
@@ -10,6 +11,7 @@ import pytest
 from launcher.processes import catches
 from launching import PROGRAMS, launch
 from restarting import ENVIRONMENT, OPTIONS, PROGRAM, SLOW, Job, finished, training
+from running import ROOT
 
 TIME_BUDGET_S = 120
 RAISE_FLAG = (sys.executable, str(PROGRAMS / "raise_flag.py"))
@@ -70,6 +72,22 @@ def test_a_request_that_the_others_do_not_answer_ends_after_the_grace_time(tmp_p
     os.kill(asked, signal.SIGTERM)
     finished(job, 143)
     assert "no step for 3 s after the request to stop" in job.text()
+
+
+def test_who_waits_for_the_files_has_no_time_limit():
+    """The other way round, the test before: a second of grace, and no step for three."""
+    program = (
+        "import os, signal, time, stopping\n"
+        "with stopping.Stopper(True, {'LAUNCH_GRACE': '1'}) as stopper:\n"
+        "    stopper._is_training = True\n"
+        "    os.kill(os.getpid(), signal.SIGUSR1)\n"
+        "    stopper.save()\n"
+        "    time.sleep(3)\n"
+        "print('saved', stopper.is_requested)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "cifar10_dist")}
+    job = subprocess.run([sys.executable, "-c", program], env=env, stdout=subprocess.PIPE)
+    assert (job.returncode, job.stdout) == (0, b"saved True\n")
 
 
 def test_with_nowhere_to_save_term_ends_at_once(tmp_path):

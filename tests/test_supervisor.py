@@ -101,6 +101,45 @@ def test_what_a_worker_forked_goes_when_its_supervisor_is_killed(tmp_path, escap
     assert not job.left()
 
 
+def test_the_end_of_a_lost_try_does_not_reach_the_next(tmp_path):
+    """The guard of a stopped supervisor waits longer than the launcher, and then ends its own."""
+    command = "case $LAUNCH_ATTEMPT in 1) echo up; exec sleep 60;; *) exec sleep 9;; esac"
+    options = ("--max-restarts", 1, "--min-uptime", 1)
+    job = Job(tmp_path, "-n", 1, "-s", 1, "--no-check", *options, command)
+    job.wait_for("[worker 0] up")
+    os.kill(supervisor_and_guard(job)[0], signal.SIGSTOP)
+    assert job.wait(60) == 0, job.text()
+    assert "restarting (try 2" in job.last_words()
+    assert not job.left(8)
+
+
+@pytest.mark.parametrize("number", [27_000, 31_000])
+def test_what_was_written_last_waits_for_a_slow_screen_too(number):
+    """The process has ended, and its last lines fill the pipe that the supervisor will read."""
+    command = [sys.executable, str(ROOT / "tools" / "launch.py"), "-n", "1", "--no-check"]
+    options = ["--stall-timeout", "3"]  # a screen that is slow is not a process that is silent
+    counts = shell(worker0=f"seq {number}", other="exit 0")
+    with subprocess.Popen([*command, *options, counts], stdout=subprocess.PIPE) as process:
+        time.sleep(8)
+        lines = process.stdout.read().splitlines()
+    assert process.returncode == 0
+    assert lines == [f"[worker 0] {i}".encode() for i in range(1, number + 1)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_screen_that_nobody_reads_does_not_keep_a_request_waiting(tmp_path, number):
+    command = [sys.executable, str(ROOT / "tools" / "launch.py"), "-n", "1", "--no-check", "yes"]
+    log = tmp_path / "err"
+    with open(log, "wb") as err, subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=err
+    ) as process:
+        time.sleep(4)
+        process.send_signal(number)
+        assert process.wait(15) == 128 + number
+        assert process.stdout.read(1)  # until here nobody has
+    assert f"stopped by {number.name}" in log.read_text()
+
+
 def test_a_slow_screen_stops_nothing(tmp_path):
     """A pipe that nobody reads for longer than the silence allowed blocks output, not the job."""
     command = [sys.executable, str(ROOT / "tools" / "launch.py"), "-n", "1", "--no-check"]
@@ -123,7 +162,7 @@ def run_supervisor(python, orders):
         ready = process.stdout.readline()
         process.stdin.write(orders)
         process.stdin.close()
-        reports = [json.loads(line) for line in [ready, *process.stdout]]
+        reports = [json.loads(line) for line in [ready, *process.stdout] if line.strip()]
     return reports, process.returncode
 
 

@@ -1,13 +1,24 @@
 """A step: the same on one device and on several, whatever the batch, and as written by hand."""
 
+import time
+
 import mxnet as mx
 import numpy as np
 import pytest
+from averaging import WorkerTrainer
 from loader import Batch, EvalLoader, TrainLoader
 from mxnet import autograd
 from mxnet.gluon import Trainer, nn
 from network import create_network, starts_with_batchnorm
-from training import CrossEntropy, evaluate, forward_backward, train_batch
+from progress import Progress
+from training import (
+    STEPS_AHEAD,
+    CrossEntropy,
+    evaluate,
+    forward_backward,
+    train_batch,
+    train_epoch,
+)
 from training_state import gather_statistics, mean_statistics
 from workers import Workers, average_statistics
 
@@ -56,6 +67,50 @@ def test_several_devices_give_the_parameters_of_one_after_ten_steps(kvstore, num
     for params in train_steps(num_devices, kvstore):
         for name, values in params.items():
             np.testing.assert_allclose(values, one[name], atol=1e-5, err_msg=name)
+
+
+class Slow(mx.operator.CustomOp):
+    """Hands its input on, after a while."""
+
+    finished = 0
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        time.sleep(0.2)
+        Slow.finished += 1
+        self.assign(out_data[0], req[0], in_data[0])
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        self.assign(in_grad[0], req[0], out_grad[0])
+
+
+@mx.operator.register("slow")
+class SlowProp(mx.operator.CustomOpProp):
+    def create_operator(self, ctx, shapes, dtypes):
+        return Slow()
+
+
+class SlowNetwork(nn.Dense):
+    def forward(self, x):
+        return mx.nd.Custom(super().forward(x.flatten()), op_type="slow")
+
+
+def test_python_queues_only_a_few_steps_ahead():
+    """What is queued must be computed before a request to stop, and takes memory meanwhile."""
+    net = SlowNetwork(4, in_units=3 * 8 * 8)
+    net.initialize()
+    trainer = WorkerTrainer(net.collect_params(), "sgd", {})
+    loader = TrainLoader(IMAGES, LABELS, 4)
+    ahead = []
+
+    class Steps:
+        def should_stop(self):
+            ahead.append(len(ahead) + 1 - Slow.finished)
+
+    progress = Progress(0, len(loader), disp_batches=1000)
+    progress.epoch_started(0)
+    course = (loader, net, CrossEntropy(), trainer, [mx.cpu()], progress, lambda number: 0.1)
+    assert train_epoch(0, *course, stopper=Steps()) == len(loader) == 12
+    assert 0 < max(ahead) <= STEPS_AHEAD + 1, ahead
 
 
 def test_devices_without_an_example_stay_in_step():

@@ -222,7 +222,7 @@ def parse_args(argv=None):
 
 
 @contextlib.contextmanager
-def handled(requests):
+def handled(requests, console):
     """Take signals as requests to the job, and give them back afterwards (to a notebook)."""
     numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGTSTP]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not under nohup
@@ -231,6 +231,8 @@ def handled(requests):
     def note(number, _):
         if number != signal.SIGTSTP:  # stopped by Ctrl-Z it would be taken for dead
             requests.append(number)
+        if number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            console.unblock()
 
     before = {number: signal.signal(number, note) for number in numbers}
     try:
@@ -256,13 +258,13 @@ def main(argv=None):
         env=args.roles_env,
     )
     if args.dry_run:
-        print(dryrun.describe_job(job))
+        print(dryrun.describe_job(job).encode(errors="backslashreplace").decode())
         return 0
     mask = make_mask(os.environ, *args.roles_env.values())
     requests = collections.deque()
     console = Console(requests, args.timestamps, args.show, mask, by_ssh)
     record = Record(args.log_dir, job, console.say, mask)
-    with handled(requests):
+    with handled(requests, console):
         return run_job(job, console, record, requests)
 
 

@@ -1,5 +1,6 @@
 """One try at a job: connect, look, copy, start, watch, stop."""
 
+import secrets
 import signal
 import threading
 import time
@@ -13,6 +14,7 @@ GRACE_S = 3  # between TERM and KILL when something has failed
 FINISH_S = 15  # for servers and scheduler to end by themselves after the last worker
 ELSEWHERE = "192.0.2.1"  # reserved for examples: whatever routes there is a host's main address
 DUMP_S = 2  # for stacks to be written
+LOGIN_S = ssh.CONNECT_S + 20  # a slow login included
 
 
 class Attempt(Watch):
@@ -34,6 +36,8 @@ class Attempt(Watch):
     def __init__(self, job, console, record, requests, number, prepare=True):
         super().__init__(job, console, record, requests)
         self.number, self.prepare = number, prepare
+        # Not the job's: what ends the processes of a try must not find those of the next.
+        self.mark = f"LAUNCH_MARK_{secrets.token_hex(8)}"
         self.over = threading.Event()
 
     def run(self):
@@ -73,20 +77,24 @@ class Attempt(Watch):
         """Reach every host, or say which ones cannot be reached."""
         for host in dict.fromkeys(self.job.hosts):
             argv, env = self.job.supervisor(host)
-            self.connections[host] = Connection(host, argv, self.events, env)
-        end = time.monotonic() + ssh.CONNECT_S + 20  # a slow login included
+            try:
+                self.connections[host] = Connection(host, argv, self.events, env)
+            except FileNotFoundError:
+                why = f"{argv[0]} is not installed here: apt-get install openssh-client"
+                raise Failure(why) from None
+        end = time.monotonic() + LOGIN_S
         while not all(c.ready or c.closed for c in self.connections.values()):
             self.step()
             for slow in self.connections.values():
                 if time.monotonic() > end and not slow.ready:
-                    slow.kill()
-            if self.failure and self.failure.kind == "asked":
+                    slow.give_up(f"no answer within {LOGIN_S} s")
+            if self.failure and (self.asked or self.failure.kind != "away"):
                 raise self.failure
         if self.failure:  # name all of them, not only the first
             lost = [c.epitaph() for c in self.connections.values() if c.closed]
             raise Failure("\n".join(lost), self.failure.status, kind="away")
         for connection in self.connections.values():
-            connection.order("hold", mark=self.job.mark)
+            connection.order("hold", mark=self.mark)
 
     def raise_failure(self):
         if self.failure:
@@ -181,6 +189,7 @@ class Attempt(Watch):
         elif failure and failure.kind == "hanging":
             self.dump_stacks()
         elif not failure:
+            self.done = True
             self.wait(FINISH_S)
         self.order_stop(GRACE_S)
         self.wait(GRACE_S + 2)

@@ -40,6 +40,7 @@ class Connection:
         self.host, self.events = host, events
         self.ready = None  # the supervisor's first report
         self.last_words = []  # of ssh, or of a supervisor that failed
+        self.given_up = None  # why this end ended it
         self.answers = []  # lines of a check
         self.closed = False  # as far as it has been noticed
         self.waiting_since = time.monotonic()  # None while the launcher is the one to be slow
@@ -76,9 +77,16 @@ class Connection:
         if self.popen.poll() is None:
             self.popen.kill()
 
+    def give_up(self, why):
+        """End a connection that has not come about."""
+        self.given_up = why
+        self.kill()
+
     def epitaph(self):
         """Why there is no connection, in one line."""
         what = "the connection ended" if self.ready else "no connection"
+        if self.given_up:
+            return f"{self.host}: {what}: {self.given_up}"
         words = [line for line in self.last_words if line.strip(" @\r") and "Warning:" not in line]
         return f"{self.host}: {what}: {words[-1] if words else f'status {self.popen.returncode}'}"
 

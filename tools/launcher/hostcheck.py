@@ -42,11 +42,9 @@ def check_directory(directory, create):
     return space.f_bavail * space.f_frsize, None
 
 
-def check_program(program, directory, by_shell):
-    """Can the first word of the command be run from that folder?"""
+def check_program(program, by_shell):
+    """Can the first word of the command be run from here?"""
     if not program or shutil.which(program):
-        return None
-    if "/" in program and shutil.which(os.path.join(directory, program)):
         return None
     if (
         by_shell
@@ -87,7 +85,9 @@ def check_reach(address):
 def main(directory, create, program, by_shell, address):
     answer = {"wrong": {}}
     answer["free"], answer["wrong"]["folder"] = check_directory(directory, create == "create")
-    answer["wrong"]["command"] = check_program(program, directory, by_shell == "sh")
+    if os.path.isdir(directory):
+        os.chdir(directory)
+    answer["wrong"]["command"] = check_program(program, by_shell == "sh")
     answer["wrong"]["network"] = check_reach(address)
     if not answer["wrong"]["command"]:
         answer["python"], answer["mxnet"], answer["wrong"]["mxnet"] = check_mxnet(program)

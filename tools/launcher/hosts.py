@@ -6,6 +6,7 @@ d1
 [fd00::7]:22
 """
 
+import os
 import pathlib
 import re
 from dataclasses import dataclass
@@ -96,7 +97,7 @@ def read_hosts(source):
     """
     path = pathlib.Path(source)
     try:
-        if "," in source and not path.exists():
+        if "," in source and not os.path.exists(source):
             lines = [(f"-H {source}", text) for text in source.split(",")]
         else:
             text = path.read_text(encoding="utf-8-sig")

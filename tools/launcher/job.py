@@ -42,8 +42,8 @@ class Job:
         Gives for a host the command that starts its supervisor, and the environment for that.
     env : dict
         role: what the user wants passed.
-    mark : str
-        The variable by which all that belongs to the job is found.
+    id : str
+        Tells it from other jobs.
     """
 
     command: List[str]
@@ -55,7 +55,7 @@ class Job:
     supervisor: Callable
     env: dict
     began: float = field(default_factory=time.monotonic)
-    mark: str = field(default_factory=lambda: f"LAUNCH_MARK_{secrets.token_hex(8)}")
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def count(self, role, host=None):
         """How many processes of a role there are (on one host)."""
@@ -153,7 +153,7 @@ def environment(job, process, root, port, address, processors, attempt):
         DMLC_NUM_SERVER=str(job.count("server")),
         DMLC_NODE_HOST=address,
         DMLC_JOB_CLUSTER=job.options.launcher,
-        LAUNCH_JOB=job.mark.rpartition("_")[2],
+        LAUNCH_JOB=job.id,
         LAUNCH_ATTEMPT=str(attempt),
         LAUNCH_MAX_RESTARTS=str(job.options.max_restarts),
         LAUNCH_GRACE=f"{job.options.grace:g}",

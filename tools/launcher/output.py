@@ -8,6 +8,7 @@ import sys
 import time
 
 ROLES = ("scheduler", "server", "worker")
+BLOCKED_S = 1  # a line that takes longer to write is one that nobody reads
 REDRAW_S = 1  # a line that ends in \r (a progress bar) is shown at most this often
 
 
@@ -34,6 +35,10 @@ def parse_show(text):
     return lambda p: (p.role, None) in wanted or (p.role, str(p.rank)) in wanted
 
 
+class Blocked(OSError):
+    """Nobody reads what is written, and the job is asked to end."""
+
+
 class Console:
     """Prints lines of processes and of the launcher itself.
 
@@ -47,6 +52,7 @@ class Console:
         self.closed = set()
         self.shown = show or (lambda process: True)
         self._drawn = {}  # when a progress bar of a process was last shown
+        self._writing_since = None  # time.monotonic()
 
     def line(self, process, stream, text, end="\n"):
         """Show a line of a process; `end` is what it ended with there."""
@@ -65,19 +71,28 @@ class Console:
         for line in text.splitlines():
             self._print("launch", line, sys.stderr)
 
+    def unblock(self):
+        """Leave a write that nobody reads, for a handler of signals that are to be heeded."""
+        since = self._writing_since
+        if since is not None and time.monotonic() - since > BLOCKED_S:
+            raise Blocked
+
     def _print(self, who, text, file):
         clock = time.strftime("%H:%M:%S ") if self.timestamps else ""
         line = f"{clock}[{who}] {self.mask(text)}\n"
         encoding = file.encoding or "utf-8"
         if file in self.closed:
             return
+        self._writing_since = time.monotonic()
         try:
             file.write(line.encode(encoding, "backslashreplace").decode(encoding))
             file.flush()
         except OSError as error:
+            self._writing_since = None
             self.closed.add(file)
             if isinstance(error, BrokenPipeError):  # `| head` has seen enough
                 self.requests.append(signal.SIGPIPE)
-            else:
+            elif not isinstance(error, Blocked):
                 self.say(f"standard output: {error.strerror}: nothing more is shown")
             os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())  # for what is buffered
+        self._writing_since = None

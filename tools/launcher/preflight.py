@@ -1,11 +1,11 @@
 """Is every host ready? Asked of all at once, before anything is started."""
 
 import json
-import os
 import pathlib
 import re
 import shlex
 
+from launcher import ssh
 from launcher.watch import Failure
 
 SOURCE = pathlib.Path(__file__).with_name("hostcheck.py")
@@ -43,22 +43,9 @@ def order(job, ready, address, copying):
     return {
         "name": "check",
         "command": [ready["executable"], "-", job.directory, flags[0], program, flags[1], address],
-        "env": {},
+        "env": job.env["worker"],
         "stdin": SOURCE.read_text(),
     }
-
-
-def size_of_copy(folder):
-    """Bytes in a folder, not following links: at most this will be copied."""
-    total = 0
-    for parent, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name not in (".git", ".venv", "data")]
-        for name in files:
-            try:
-                total += os.lstat(os.path.join(parent, name)).st_size
-            except OSError:
-                pass
-    return total
 
 
 def judge(lines, status, needed):
@@ -122,7 +109,7 @@ def check(attempt, address):
         fields = order(job, connection.ready, address, job.options.sync_dst_dir)
         orders[connection] = ("start", fields)
     ended = attempt.ask("exit", orders)
-    needed = size_of_copy(job.source) if job.options.sync_dst_dir else 0
+    needed = ssh.size_of_copy(job.source, job.options) if job.options.sync_dst_dir else 0
     rows, fixes = [], []
     for connection in orders:
         lines = [line for line in connection.answers if line]

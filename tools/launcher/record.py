@@ -84,10 +84,19 @@ class Record:
         self.data.update(facts)
         if self.folder is None:
             return
-        text = self.mask(json.dumps(self.data, indent=2, ensure_ascii=False))
+        text = json.dumps(_each_string(self.data, self.mask), indent=2, ensure_ascii=False)
         unfinished = self.folder / ".job.json"
         try:
-            unfinished.write_text(text + "\n", encoding="utf-8")
+            unfinished.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
             os.replace(unfinished, self.folder / "job.json")
         except OSError as error:
             self.say(f"{self.folder}/job.json: {error.strerror}")
+
+
+def _each_string(data, change):
+    """Return nested lists and dicts with every string in them changed, but for names."""
+    if isinstance(data, str):
+        return change(data)
+    if isinstance(data, dict):
+        return {name: _each_string(x, change) for name, x in data.items()}
+    return [_each_string(x, change) for x in data] if isinstance(data, (list, tuple)) else data

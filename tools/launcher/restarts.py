@@ -33,7 +33,7 @@ def run_job(job, console, record, requests):
             failure = error
         started = attempt.running_since is not None
         prepare = prepare and not started
-        ran_s = time.monotonic() - attempt.running_since if started else 0
+        ran_s = failure.at - attempt.running_since if started else 0
         again = None
         if started:
             away_since = None
@@ -44,8 +44,9 @@ def run_job(job, console, record, requests):
             again = "starting again"
         elif not started and number > 1 and failure.kind == "away":
             away_since = away_since or time.monotonic()
-            if time.monotonic() - away_since < options.start_timeout:
-                again = f"waiting for the host, up to {options.start_timeout:g} s"
+            limit = options.start_timeout
+            if not limit or time.monotonic() - away_since < limit:
+                again = "waiting for the host" + (f", up to {limit:g} s" if limit else "")
         elif not started or not options.max_restarts:
             pass
         elif failure.status == SAVED:  # nobody asked us: the workers were asked, and want this

@@ -4,6 +4,7 @@ Nothing secret is on these command lines: environments travel over standard inpu
 """
 
 import functools
+import os
 import re
 import shlex
 import shutil
@@ -78,22 +79,42 @@ def copy_argv(host, source, options):
     """The command that copies a folder's contents to a host's `--sync-dst-dir`."""
     target = options.sync_dst_dir
     name = f"[{host.name}]" if ":" in host.name else host.name
-    excluded = list(options.sync_exclude)
-    if "none" in excluded:
-        excluded = [pattern for pattern in excluded if pattern != "none"]
-    else:
-        excluded += NOT_COPIED
     return [
         "rsync",
         "-rlptz",
         "-s",  # spaces and the like in names are not for the far shell
-        *(f"--exclude={pattern}" for pattern in excluded),
+        *_excludes(options),
         f"--rsh={' '.join(shlex.quote(word) for word in ssh_argv(host, options))}",
         f"--rsync-path=mkdir -p -- {shlex.quote(target)} && rsync",
         "--",
         f"{source}/",
         f"{name}:{target}/",
     ]
+
+
+def size_of_copy(source, options):
+    """Bytes that will be copied to a host that has none of it yet; 0 if rsync cannot tell."""
+    with tempfile.TemporaryDirectory() as nothing:
+        argv = ["rsync", "-rlptn", "--stats", "--no-human-readable", *_excludes(options)]
+        try:
+            done = subprocess.run(
+                [*argv, "--", f"{source}/", f"{nothing}/"],
+                env={**os.environ, "LC_ALL": "C"},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except FileNotFoundError:  # copy() will say so
+            return 0
+    found = re.search(rb"^Total transferred file size: (\d+)", done.stdout, re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def _excludes(options):
+    """rsync's options for what is not copied."""
+    excluded = [pattern for pattern in options.sync_exclude if pattern != "none"]
+    if "none" not in options.sync_exclude:
+        excluded += NOT_COPIED
+    return [f"--exclude={pattern}" for pattern in excluded]
 
 
 def copy(attempt):

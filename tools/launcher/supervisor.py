@@ -49,6 +49,7 @@ class Supervisor:
 
     def run(self):
         """Work until told to leave and nothing is left."""
+        self.outgoing += b"\n"  # what a login shell printed last may have no end
         self.report(
             "ready",
             hostname=socket.gethostname(),
@@ -128,6 +129,8 @@ class Supervisor:
             if child.status is None:
                 child.insist(now)
                 continue
+            if len(self.outgoing) >= MAX_BACKLOG:  # not read meanwhile: there may be more
+                child.deadline = now + GRACE_S
             if now > child.deadline or not (child.streams or left):
                 for stream in child.streams:
                     del self.streams[stream.pipe.fileno()]

@@ -28,10 +28,13 @@ class Failure(Exception):
     kind : str
         "failed", "asked" (by a signal), "again" (the start did not work out: try once more),
         "away" (a host cannot be reached), "hanging" (stacks are wanted).
+    at : float
+        time.monotonic() when it was noticed.
     """
 
     def __init__(self, message, status=2, member=None, kind="failed"):
         super().__init__(message)
+        self.at = time.monotonic()
         self.status, self.member, self.kind = status, member, kind
 
     def subject(self):
@@ -69,6 +72,7 @@ class Watch:
         self.registration = Registration()
         self.failure = None
         self.ending = self.leaving = False
+        self.done = False  # all workers have ended with 0: nothing can fail any more
         self.asked = False  # somebody wants an end: nothing is started again
         self.running_since = None  # time.monotonic() when the processes were started
         self.bound = None  # time.monotonic() when the scheduler began to listen
@@ -100,7 +104,7 @@ class Watch:
 
     def fail(self, message, status, member=None, kind="failed"):
         """Only the first failure is the cause."""
-        if not self.failure and not self.leaving:
+        if not self.failure and not self.leaving and not self.done:
             self.failure = Failure(message, status, member, kind)
 
     def living(self, role=None):
@@ -113,6 +117,9 @@ class Watch:
         """Start, stall and overall time limits."""
         options = self.job.options
         if options.timeout and now - self.job.began > options.timeout:
+            self.asked = True  # by the command line
+            if self.running_since is None:  # a host that is away would have been waited for
+                self.failure = None
             self.fail(f"--timeout: not done after {options.timeout:g} s", TIMED_OUT, kind="hanging")
         if self.running_since is None:
             return
@@ -135,7 +142,7 @@ class Watch:
             names = [p.name for p in self.job.processes if p.role == "worker"]
             for connection in self.connections.values():
                 connection.order("signal", number=int(number), names=names)
-        elif self.failure and number == signal.SIGINT:  # the second, or all is ending anyway
+        elif self.done or (self.failure and number == signal.SIGINT):  # all is ending anyway
             self.asked = True
             self.order_stop(0)
         else:
@@ -169,11 +176,11 @@ class Watch:
             return
         if name == "scheduler" and stream == "err" and self.on_registration(text):
             return
-        self.last_output = time.monotonic()
         if stream == "err" and text:
             member.errors.append(text)
         self.record.line(member.process, text, end)
         self.console.line(member.process, stream, text, end)
+        self.last_output = time.monotonic()  # the screen may have been slow to take it
 
     def on_registration(self, text):
         """Take in what the scheduler says of the nodes; False if the line is for the user."""
@@ -206,7 +213,8 @@ class Watch:
 
     def on_closed(self, connection, status):
         connection.closed = True
-        self.fail(connection.epitaph(), shell_status(status) or 1, kind="away")
+        status = 255 if connection.given_up else shell_status(status) or 1
+        self.fail(connection.epitaph(), status, kind="away")
 
     def on_exit(self, connection, name, status, why=""):
         member = self.members.get(name)
