@@ -13,7 +13,7 @@ import pytest
 from launcher.connection import BOOTSTRAP, REMOTE_PYTHON
 from launching import ROOT, Job, shell
 
-TIME_BUDGET_S = 70
+TIME_BUDGET_S = 110
 WAIT = "echo up; exec sleep 60"
 
 
