@@ -176,8 +176,9 @@ class StreamEvalLoader:
 
     def __init__(self, path, image_shape, num_classes, batch_size, workers, augmentation):
         self._path, self._num_classes = path, num_classes
-        # MXNet fills the last batch from the beginning of a part, which it cannot do twice. (Without
-        # round_batch it does not tell how many images there are.) Parts are near-equal in bytes.
+        # MXNet fills the last batch from the beginning of a part, which it cannot do twice (and
+        # without round_batch it does not tell how many images there are). Parts have near-equal
+        # numbers of bytes.
         largest = max(1, count(path) // workers.count // 2)
         batch_size = min(batch_size, largest)
         self._options = _iter_options(image_shape, batch_size, workers, augmentation)
