@@ -201,7 +201,7 @@ def false_ssh(folder, *lines):
 
 
 def test_a_login_that_hangs_is_given_up(tmp_path):
-    env = false_ssh(tmp_path, "for word; do [ \"$word\" != -G ] || exit 0; done", "exec sleep 77")
+    env = false_ssh(tmp_path, 'for word; do [ "$word" != -G ] || exit 0; done', "exec sleep 77")
     shorter = "import sys, launch, launcher.attempt; launcher.attempt.LOGIN_S = 2; "
     shorter += "sys.exit(launch.main(['-n', '1', '-H', 'd1,', 'true']))"
     env["PYTHONPATH"] = str(ROOT / "tools")
