@@ -153,7 +153,7 @@ def train_epoch(
             trainer.begin_step(number, schedule(number))
         outputs, labels = train_batch(batch, net, loss, trainer, ctx, is_async)
         progress.batch_done(epoch, step, batch, outputs, labels)
-        queued.append(outputs)  # else a request to stop, and memory, would wait for all of them
+        queued.append(outputs)  # a request to stop waits for all of these, and they take memory
         if len(queued) > STEPS_AHEAD:
             for out in queued.popleft():
                 out.wait_to_read()
