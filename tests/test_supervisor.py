@@ -113,7 +113,7 @@ def test_the_end_of_a_lost_try_does_not_reach_the_next(tmp_path):
     assert not job.left(8)
 
 
-@pytest.mark.parametrize("number", [27_000, 31_000])
+@pytest.mark.parametrize("number", [36_000, 40_000])
 def test_what_was_written_last_waits_for_a_slow_screen_too(number):
     """The process has ended, and its last lines fill the pipe that the supervisor will read."""
     command = [sys.executable, str(ROOT / "tools" / "launch.py"), "-n", "1", "--no-check"]
