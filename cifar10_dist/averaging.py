@@ -87,6 +87,33 @@ class Adam(mx.optimizer.Adam):
         )
 
 
+class NAG(mx.optimizer.NAG):
+    """MXNet's Nesterov momentum, with weight decay that ends at the same bits every time.
+
+    MXNet's ``nag_mom_update`` writes a weight and reads it again for the momentum's decay: the new
+    one, or the old one where oneDNN has put the weight into another layout and a copy is written.
+    Here the decay is part of the gradient before that.
+    """
+
+    def update_multi_precision(self, index, weight, grad, state):
+        """Update a weight, and its momentum in ``state``."""
+        decay = self._get_wd(index)
+        if weight.dtype != np.float32 or state is None or not decay:
+            super().update_multi_precision(index, weight, grad, state)
+            return
+        self._update_count(index)
+        grad = grad * self.rescale_grad
+        if self.clip_gradient:
+            grad = grad.clip(-self.clip_gradient, self.clip_gradient)
+        lr = self._get_lr(index)
+        mx.nd.nag_mom_update(
+            weight, grad + decay * weight, state, out=weight, lr=lr, momentum=self.momentum
+        )
+
+
+OURS = {"adam": Adam, "nag": NAG}
+
+
 class WorkerTrainer(mx.gluon.Trainer):
     """A Trainer that updates on the workers, from gradients that the store has added up.
 
@@ -104,8 +131,8 @@ class WorkerTrainer(mx.gluon.Trainer):
     """
 
     def __init__(self, params, optimizer, options, store=None, lookahead=None, compression=None):
-        if isinstance(optimizer, str) and optimizer.lower() == "adam":
-            optimizer, options = Adam(**options), None
+        if isinstance(optimizer, str) and optimizer.lower() in OURS:
+            optimizer, options = OURS[optimizer.lower()](**options), None
         super().__init__(params, optimizer, options, store, compression, update_on_kvstore=False)
         self.lookahead = lookahead
         self._number = 0

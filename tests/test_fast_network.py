@@ -2,6 +2,7 @@
 
 import json
 
+import averaging
 import fast_network
 import mxnet as mx
 import numpy as np
@@ -71,6 +72,34 @@ def test_mirror_images_are_tested_never_always_or_last(tmp_path):
         losses[when] = [json.loads(row)["test_loss"] for row in rows]
     assert losses["0"][0] != losses["1"][0] and losses["0"][1] != losses["1"][1]
     assert losses["last"] == [losses["0"][0], losses["1"][1]]
+
+
+@pytest.mark.parametrize("clip", [None, 0.3])
+def test_nesterov_momentum_decays_the_weight_of_before_the_step(clip):
+    optimizer = averaging.NAG(momentum=0.9, learning_rate=0.1, wd=0.2, clip_gradient=clip)
+    optimizer.rescale_grad = 0.5
+    rng = np.random.RandomState(0)
+    weight, grads = rng.randn(7).astype("float32"), rng.randn(4, 7).astype("float32")
+    ours, momentum = mx.nd.array(weight), np.zeros(7)
+    state = optimizer.create_state_multi_precision(0, ours)
+    for grad in grads:
+        optimizer.update_multi_precision(0, ours, mx.nd.array(grad), state)
+        step = 0.1 * (np.clip(0.5 * grad, -(clip or 9), clip or 9) + 0.2 * weight)
+        momentum = 0.9 * momentum - step
+        weight = weight + 0.9 * momentum - step
+    np.testing.assert_allclose(ours.asnumpy(), weight, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(state.asnumpy(), momentum, rtol=1e-5, atol=1e-6)
+
+
+def test_the_same_training_ends_at_the_same_bits(tmp_path):
+    """Also after a test, which puts weights into other layouts."""
+    few = "--data synthetic --network fast --num-examples 1000 --batch-size 25 --num-epochs 2"
+    ends = set()
+    for number in range(2):
+        job = train(*few.split(), "--seed", "1", "--model-prefix", str(tmp_path / str(number)))
+        assert job.returncode == 0, job.stderr
+        ends.add((tmp_path / f"{number}-0002.params").read_bytes())
+    assert len(ends) == 1
 
 
 @pytest.mark.parametrize("kind", ["local", "dist_sync", "dist_async"])
