@@ -19,7 +19,7 @@ RUNGS = (
     "whole batches from one array, a thread ahead",
     "a processor for each thread, instead of half of them",
     "hybridize(static_alloc, static_shape), the loss too",
-    "convolutions of one pixel as products of matrices",
+    "convolutions of few pixels as products of matrices",
     "no wait between backward and update",
     "updates on the workers",
     "gradients in buckets of 8 MB, sent as they are ready",
@@ -50,9 +50,9 @@ import synthetic  # noqa: E402
 from averaging import WorkerTrainer  # noqa: E402
 from buckets import BucketTrainer  # noqa: E402
 from failure import run  # noqa: E402
+from few_pixels import use_products  # noqa: E402
 from loader import TrainLoader  # noqa: E402
 from mxnet import autograd, gluon  # noqa: E402
-from one_pixel import use_products  # noqa: E402
 from shared_memory import SharedMemoryTrainer, share_memory  # noqa: E402
 from workers import Workers  # noqa: E402
 

@@ -8,7 +8,7 @@ import tempfile
 import mxnet as mx
 from failure import UsageError
 from fast_network import FastNetwork
-from one_pixel import as_convolutions, use_products
+from few_pixels import as_convolutions, use_products
 
 
 def create_network(name, num_classes, image_shape, ctx, num_layers=None):
