@@ -25,6 +25,7 @@ RUNGS = (
     "gradients in buckets of 8 MB, sent as they are ready",
     "memory of messages kept",
     "gradients added up in shared memory, not sent",
+    "updates shared among the workers",
 )
 
 parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -35,7 +36,7 @@ parser.add_argument("--disp-batches", type=int, default=10)
 args = parser.parse_args()
 has = [args.rungs > place for place in range(len(RUNGS))]
 loads_whole, has_threads, is_static, has_products, is_free = has[:5]
-updates_here, has_buckets, _, shares_memory = has[5:]
+updates_here, has_buckets, _, shares_memory, shares_updates = has[5:]
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cifar10_dist"))
 import mxnet_setup  # noqa: E402
@@ -53,6 +54,7 @@ from failure import run  # noqa: E402
 from few_pixels import use_products  # noqa: E402
 from loader import TrainLoader  # noqa: E402
 from mxnet import autograd, gluon  # noqa: E402
+from sharded_updates import ShardedTrainer  # noqa: E402
 from shared_memory import SharedMemoryTrainer, share_memory  # noqa: E402
 from workers import Workers  # noqa: E402
 
@@ -100,7 +102,8 @@ def main():
             param._finish_deferred_init()
         if shares_memory:
             memory = share_memory(Workers(store), True)
-            trainer = SharedMemoryTrainer(net.collect_params(), *optimizer, store, memory=memory)
+            kind = ShardedTrainer if shares_updates else SharedMemoryTrainer
+            trainer = kind(net.collect_params(), *optimizer, store, memory=memory)
         else:
             trainer = BucketTrainer(net.collect_params(), *optimizer, store)
     elif updates_here:

@@ -130,6 +130,8 @@ class WorkerTrainer(mx.gluon.Trainer):
         What MXNet calls ``compression_params``.
     """
 
+    shares_states = False  # whether other workers change the optimizer's state, too
+
     def __init__(self, params, optimizer, options, store=None, lookahead=None, compression=None):
         if isinstance(optimizer, str) and optimizer.lower() in OURS:
             optimizer, options = OURS[optimizer.lower()](**options), None
@@ -148,5 +150,8 @@ class WorkerTrainer(mx.gluon.Trainer):
 
     def _update(self, ignore_stale_grad=False):
         super()._update(ignore_stale_grad)
+        self._end_step()
+
+    def _end_step(self):
         if self.lookahead:
             self.lookahead.step(self._number)

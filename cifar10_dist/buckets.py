@@ -34,7 +34,8 @@ class BucketTrainer(WorkerTrainer):
     def __init__(self, params, *others, bucket_bytes=BUCKET_BYTES):
         super().__init__(params, *others)
         in_order = [param for param in params.values() if param.grad_req != "null"]
-        self._buckets = [self._lay_out(group) for group in _group(in_order, bucket_bytes)]
+        self._spans = [list(_spans(group)) for group in _group(in_order, bucket_bytes)]
+        self._buckets = [self._lay_out(spans) for spans in self._spans]
 
     def _init_params(self):
         super()._init_params()
@@ -58,7 +59,7 @@ class BucketTrainer(WorkerTrainer):
         """Return an array (size,) of zeros for each device that an array of ``like`` is on."""
         return [mx.nd.zeros(size, ctx=data.context, dtype=data.dtype) for data in like]
 
-    def _lay_out(self, params):
+    def _lay_out(self, spans):
         """Let the gradients of some parameters lie in one array, on each device.
 
         Returns
@@ -66,15 +67,20 @@ class BucketTrainer(WorkerTrainer):
         list of NDArray
             Of each device, shape (n,): the gradients with zeros between them.
         """
-        sizes = [-(-param.data().size // ALIGN) * ALIGN for param in params]
-        bucket = self._new_bucket(sum(sizes), params[0].list_data())
-        start = 0
-        for param, size in zip(params, sizes):
-            end = start + param.data().size
-            param._grad = [flat[start:end].reshape(param.shape) for flat in bucket]
+        bucket = self._new_bucket(spans[-1][2], spans[0][0].list_data())
+        for param, start, stop in spans:
+            param._grad = [flat[start:stop].reshape(param.shape) for flat in bucket]
             mx.autograd.mark_variables(param.list_data(), param._grad, param.grad_req)
-            start += size
         return bucket
+
+
+def _spans(params):
+    """Yield each parameter with where its gradient starts and stops in the bucket."""
+    start = 0
+    for param in params:
+        stop = start + param.data().size
+        yield param, start, stop
+        start = -(-stop // ALIGN) * ALIGN
 
 
 def _let_pass(before, array):

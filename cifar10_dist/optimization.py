@@ -11,6 +11,7 @@ from compression import CompressingTrainer, compression_params
 from failure import UsageError
 from mxnet.contrib import amp
 from schedule import ResumedScheduler, create_schedule, scaled_learning_rate
+from sharded_updates import ShardedTrainer, can_shard
 from shared_memory import SharedMemoryTrainer, share_memory
 
 
@@ -102,7 +103,12 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch, start=None):
         common = (params, args.optimizer, options, store, lookahead)
         has_one_cpu = args.allreduce == "auto" and ctx == [mx.cpu()]
         memory = share_memory(workers, has_one_cpu) if workers.count > 1 else None
-        trainer = SharedMemoryTrainer(*common, memory=memory) if memory else BucketTrainer(*common)
+        if memory:
+            shards = can_shard(kind(**options), args.dtype)
+            trainer_of = ShardedTrainer if shards else SharedMemoryTrainer
+            trainer = trainer_of(*common, memory=memory)
+        else:
+            trainer = BucketTrainer(*common)
     if args.dtype == "float16":
         amp.init_trainer(trainer)
     # The Trainer would do this in its first step, and then push gradients at once: on the way they
@@ -136,7 +142,8 @@ def explain(args, trainer, workers):
         yield "dist_async: no --lookahead: the weights are the servers'"
     if isinstance(trainer, SharedMemoryTrainer):
         yield (
-            "all workers are on one host: gradients are added up in shared memory; "
+            "all workers are on one host: gradients are added up in shared memory"
+            f"{', and updates shared among the workers' if trainer.shares_states else ''}; "
             "--allreduce servers sends them, as between hosts"
         )
     if args.gc_type:

@@ -54,11 +54,14 @@ class SharedMemory:
         """Wait until all workers have come here."""
         self._libc.pthread_barrier_wait(self._barrier)
 
-    def array(self, size, dtype):
-        """Return one more array, (workers, size), of zeros; all workers ask in the same order."""
-        dtype = np.dtype(dtype)
-        memory = self._map(self.count * size * dtype.itemsize)
-        return np.frombuffer(memory, dtype, self.count * size).reshape(self.count, size)
+    def array(self, size, dtype, rows=None):
+        """Return one more array of zeros; all workers ask in the same order.
+
+        Its shape is (rows, size), with a row for each worker if ``rows`` is not given.
+        """
+        dtype, rows = np.dtype(dtype), rows or self.count
+        memory = self._map(rows * size * dtype.itemsize)
+        return np.frombuffer(memory, dtype, rows * size).reshape(rows, size)
 
     def add_up(self, array):
         """Replace each row by the sum of all, in the order of the ranks.
@@ -74,6 +77,15 @@ class SharedMemory:
                 first += other
             for other in others:
                 other[:] = first
+
+    def add_up_own(self, array, start, stop):
+        """Replace this worker's row by the sum of all, in the order of the ranks, in some columns.
+
+        All rows must be complete.
+        """
+        for begin in range(start, stop, BLOCK):
+            part = array[:, begin : min(begin + BLOCK, stop)]
+            part[self.rank] = np.add.reduce(part)
 
     def _map(self, size):
         """Map the next part of the file, which grows by it."""

@@ -41,8 +41,10 @@ def collect_optimizer(trainer):
     arrays = {
         f"optimizer:{names[index]}:{place}": leaf.copyto(mx.cpu())
         for index, state in updater.states.items()
-        for place, leaf in enumerate(_leaves(state))
+        for place, leaf in enumerate(leaves(state))
     }
+    if trainer.shares_states:
+        mx.nd.waitall()  # in the next step other workers write there
     for name, averages in trainer.lookahead.arrays.items() if trainer.lookahead else ():
         arrays[f"lookahead:{name}"] = averages[0].copyto(mx.cpu())
     return facts, arrays
@@ -64,7 +66,7 @@ def restore_optimizer(trainer, facts, arrays):
             if param.name not in facts["counts"]:
                 continue
             state = optimizer.create_state_multi_precision(index, param.data(ctx))
-            for place, leaf in enumerate(_leaves(state)):
+            for place, leaf in enumerate(leaves(state)):
                 # Nothing was kept of a momentum that was 0: another one begins at 0.
                 value = arrays.get(f"optimizer:{param.name}:{place}")
                 if value is not None:
@@ -135,10 +137,10 @@ def mean_statistics(net, rows):
     }
 
 
-def _leaves(state):
+def leaves(state):
     """Yield the arrays of an optimizer's state: one, None, or nested tuples of these."""
     if isinstance(state, (tuple, list)):
         for part in state:
-            yield from _leaves(part)
+            yield from leaves(part)
     elif state is not None:
         yield state
