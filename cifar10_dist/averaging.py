@@ -92,7 +92,8 @@ class NAG(mx.optimizer.NAG):
 
     MXNet's ``nag_mom_update`` writes a weight and reads it again for the momentum's decay: the new
     one, or the old one where oneDNN has put the weight into another layout and a copy is written.
-    Here the decay is part of the gradient before that.
+    Here it reads a copy, always of the old one. (To add the decay to the gradient before would take
+    operators that hold up the next step, as Adam's does.)
     """
 
     def update_multi_precision(self, index, weight, grad, state):
@@ -102,12 +103,16 @@ class NAG(mx.optimizer.NAG):
             super().update_multi_precision(index, weight, grad, state)
             return
         self._update_count(index)
-        grad = grad * self.rescale_grad
-        if self.clip_gradient:
-            grad = grad.clip(-self.clip_gradient, self.clip_gradient)
-        lr = self._get_lr(index)
         mx.nd.nag_mom_update(
-            weight, grad + decay * weight, state, out=weight, lr=lr, momentum=self.momentum
+            weight.copy(),
+            grad,
+            state,
+            out=weight,
+            lr=self._get_lr(index),
+            wd=decay,
+            momentum=self.momentum,
+            rescale_grad=self.rescale_grad,
+            clip_gradient=self.clip_gradient or -1,
         )
 
 
@@ -147,6 +152,10 @@ class WorkerTrainer(mx.gluon.Trainer):
         """
         self._number = number
         self.set_learning_rate(learning_rate)
+
+    def create_state(self, index, weight):
+        """Return the optimizer's state of a parameter, as it begins."""
+        return self._optimizer.create_state_multi_precision(index, weight)
 
     def _update(self, ignore_stale_grad=False):
         super()._update(ignore_stale_grad)

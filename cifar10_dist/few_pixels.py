@@ -69,7 +69,7 @@ def _in_both(F, sums, size):
 PRODUCTS = (OnePixelConv2D, FourPixelConv2D)
 
 
-def use_products(net, image_shape):
+def use_products(net, image_shape, num_devices=1):
     """Let a network that is not hybridized yet compute such convolutions as products.
 
     Parameters
@@ -78,6 +78,9 @@ def use_products(net, image_shape):
         With known shapes, on processors.
     image_shape : tuple of int
         (channels, height, width) of all images to come.
+    num_devices : int
+        That compute at the same time: where several do, four pixels are left to oneDNN. MXNet gives
+        other products than a layer's to OpenBLAS, which two threads at once can make wait for ever.
     """
     sizes = _sizes(net, image_shape)
     for block in _blocks(net):
@@ -87,7 +90,7 @@ def use_products(net, image_shape):
             if seen:
                 block.seen = seen
                 block.__class__ = OnePixelConv2D
-            elif _has_four_pixels(block._kwargs, size_in, size_out):
+            elif num_devices == 1 and _has_four_pixels(block._kwargs, size_in, size_out):
                 block.__class__ = FourPixelConv2D
 
 
@@ -146,7 +149,7 @@ def _has_four_pixels(options, size_in, size_out):
     shape = [options[name] for name in ("kernel", "pad", "stride")]
     is_three = shape == [(3, 3), (1, 1), (1, 1)]
     has_four = is_three and size_in == size_out == (2, 2)
-    # MXNet's AMP fails at operators without inputs, which make the sums here.
+    # For bfloat16 MXNet's AMP fails at operators without inputs, which make the sums here.
     return has_four and _is_plain(options) and not amp._amp_initialized
 
 

@@ -42,7 +42,7 @@ def create_network(name, num_classes, image_shape, ctx, num_layers=None):
     net.initialize(mx.init.Xavier(), ctx=ctx)
     bulk = {}
     if ctx[0].device_type == "cpu":
-        use_products(net, image_shape)
+        use_products(net, image_shape, len(ctx))
         # MXNet tells of gradients after so many operators; on GPUs its 15 are kept (untried).
         bulk = {"backward_bulk_size": 4}
     net.hybridize(static_alloc=True, static_shape=True, **bulk)

@@ -29,7 +29,8 @@ def can_shard(optimizer, dtype):
 class ShardedTrainer(SharedMemoryTrainer):
     """A :class:`shared_memory.SharedMemoryTrainer` whose workers share the updates.
 
-    After a step a worker has the sums of those gradients only that it updates with.
+    It is for :meth:`step`, which leaves the sums of those gradients only that this worker updates
+    with.
     """
 
     shares_states = True
@@ -38,44 +39,46 @@ class ShardedTrainer(SharedMemoryTrainer):
         super().__init__(params, *others, memory=memory)
         in_order = [param for spans in self._spans for param, _, _ in spans]
         learned = {self._param2idx[param.name]: param for param in in_order}
-        data = [param.data() for param in learned.values()]
+        data = [param.data() for param in in_order]
         owners = _divide([array.size for array in data], memory.count)
         self._learned = learned
         self._own = {index for index, rank in zip(learned, owners) if rank == memory.rank}
         self._updated = dict(zip(learned, self._share(data)))  # weights, from who updates them
         self._states = {}
-        self._create_state = self._optimizer.create_state_multi_precision
-        self._optimizer.create_state_multi_precision = self._shared_state
 
-    def _shared_state(self, index, _):
+    def create_state(self, index, weight):
         """Return a parameter's state, which all workers have in common and ask for together."""
-        if not self._states:
-            states = [self._create_state(i, param.data()) for i, param in self._learned.items()]
+        create = super().create_state
+        for spans in () if self._states else self._spans:
+            indices = [self._param2idx[param.name] for param, _, _ in spans]
+            states = [create(i, self._learned[i].data()) for i in indices]
             shared = iter(self._share([leaf for state in states for leaf in leaves(state)]))
-            self._states = {i: _like(state, shared) for i, state in zip(self._learned, states)}
+            self._states.update((i, _like(state, shared)) for i, state in zip(indices, states))
         return self._states[index]
 
     def _share(self, arrays):
         """Return arrays with the same values in shared memory; all workers write the same."""
-        values = [array.asnumpy() for array in arrays]
-        sizes = [-(-value.nbytes // CACHE_LINE) * CACHE_LINE for value in values]
-        memory = self._memory.array(max(sum(sizes), 1), "uint8", rows=1)[0]
+        sizes = [array.size * np.dtype(array.dtype).itemsize for array in arrays]
+        ends = np.cumsum([-(-size // CACHE_LINE) * CACHE_LINE for size in sizes])
+        memory = self._memory.array(max([1, *ends]), "uint8", rows=1)[0]
         shared = []
-        for value, end in zip(values, np.cumsum(sizes)):
-            start = end - -(-value.nbytes // CACHE_LINE) * CACHE_LINE
-            part = memory[start : start + value.nbytes].view(value.dtype).reshape(value.shape)
-            part[...] = value
+        for array, size, begin in zip(arrays, sizes, [0, *ends]):
+            part = memory[begin : begin + size].view(array.dtype).reshape(array.shape)
+            part[...] = array.asnumpy()
             shared.append(mx.nd.from_numpy(part, zero_copy=True))
         return shared
 
     def _allreduce_grads(self):
         """Add up and update a bucket as soon as it is there, the last layers' first."""
         (updater,) = self._updaters
-        if len(updater.states) < len(self._learned):
-            for index, param in self._learned.items():
-                updater.states[index] = self._shared_state(index, param.data())
+        for index, param in self._learned.items():
+            if not param.data()._fresh_grad:  # MXNet's Trainer refuses it, too
+                raise UserWarning(f"{param.name}: backward has not reached it since the last step")
+            param.data()._fresh_grad = False
+            if index not in updater.states:
+                updater.states[index] = self.create_state(index, param.data())
                 updater.states_synced[index] = True
-            mx.nd.waitall()  # what is restored of them is written before others update
+            param.data().wait_to_read()  # the copy of the last update, which may change from now on
         for place in reversed(range(len(self._buckets))):
             (bucket,), rows = self._buckets[place], self._rows[place]
             bucket.wait_to_read()
@@ -92,12 +95,7 @@ class ShardedTrainer(SharedMemoryTrainer):
                 weight.copyto(self._updated[index])
 
     def _update(self, ignore_stale_grad=False):
-        for param in self._learned.values():
-            if not ignore_stale_grad and not param.data()._fresh_grad:  # as MXNet's Trainer does
-                raise UserWarning(f"{param.name}: backward has not reached it since the last step")
-            param.data()._fresh_grad = False
-        for index in self._own:
-            self._updated[index].wait_to_read()
+        mx.nd.waitall()  # for what this worker updates, and its state
         self._memory.barrier()
         others = [index for index in self._learned if index not in self._own]
         for index in others:

@@ -84,8 +84,11 @@ class SharedMemory:
         All rows must be complete.
         """
         for begin in range(start, stop, BLOCK):
-            part = array[:, begin : min(begin + BLOCK, stop)]
-            part[self.rank] = np.add.reduce(part)
+            first, *others = part = array[:, begin : min(begin + BLOCK, stop)]
+            total = first.copy()
+            for other in others:
+                total += other
+            part[self.rank] = total
 
     def _map(self, size):
         """Map the next part of the file, which grows by it."""

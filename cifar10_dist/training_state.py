@@ -63,15 +63,17 @@ def restore_optimizer(trainer, facts, arrays):
     optimizer = trainer._optimizer
     for updater, ctx in zip(trainer._updaters, trainer._contexts):
         for index, param in enumerate(trainer._params):
-            if param.name not in facts["counts"]:
+            if param.name not in facts["counts"] or param.grad_req == "null":
                 continue
-            state = optimizer.create_state_multi_precision(index, param.data(ctx))
+            state = trainer.create_state(index, param.data(ctx))
             for place, leaf in enumerate(leaves(state)):
                 # Nothing was kept of a momentum that was 0: another one begins at 0.
                 value = arrays.get(f"optimizer:{param.name}:{place}")
                 if value is not None:
                     leaf[:] = mx.nd.array(value, dtype=value.dtype)
             updater.states[index], updater.states_synced[index] = state, True
+    if trainer.shares_states:
+        mx.nd.waitall()  # before other workers write there
     if trainer.lookahead:
         begun = {n.partition(":")[2]: a for n, a in arrays.items() if n.startswith("lookahead:")}
         trainer.lookahead.restore(begun)

@@ -72,6 +72,13 @@ def test_a_bias_an_activation_and_a_kernel_partly_on_the_image_are_kept():
     assert net[1].seen == [(2, 6), (2, 5)] and net[2].seen == [(2, 3), (2, 3)]
 
 
+def test_devices_that_compute_at_once_do_not_share_openblas():
+    """MXNet's dot on two CPU devices at once waits for ever."""
+    net = create_network("resnet18_v1", 10, SHAPE, [mx.cpu(0), mx.cpu(1)])
+    assert products(net) == 4
+    assert not any(isinstance(block, FourPixelConv2D) for block in few_pixels._blocks(net))
+
+
 @pytest.mark.parametrize("bias", [True, False])
 def test_four_pixels_keep_bias_and_activation(bias):
     net = nn.HybridSequential()

@@ -51,14 +51,15 @@ def convolve():
         mx.nd.Convolution(images, weights, no_bias=True, kernel=(3, 3), num_filter=4).asnumpy()
 
 
-def test_a_convolution_does_not_wait_for_adams_updates(gate):
-    optimizer = averaging.Adam()
+@pytest.mark.parametrize("kind, options", [("Adam", {}), ("NAG", {"momentum": 0.9, "wd": 0.1})])
+def test_a_convolution_does_not_wait_for_updates(gate, kind, options):
+    optimizer = getattr(averaging, kind)(**options)
     weight, grad = arrays(mx.cpu())
     before = weight.asnumpy()
     state = optimizer.create_state(0, weight)
     late = mx.nd.Custom(grad, op_type="gate")
     for _ in range(8):
-        optimizer.update(0, weight, late, state)
+        optimizer.update_multi_precision(0, weight, late, state)
     convolve()
     gate.set()
     assert (weight.asnumpy() != before).all()
