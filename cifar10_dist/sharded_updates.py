@@ -64,7 +64,9 @@ class ShardedTrainer(SharedMemoryTrainer):
         shared = []
         for array, size, begin in zip(arrays, sizes, [0, *ends]):
             part = memory[begin : begin + size].view(array.dtype).reshape(array.shape)
-            part[...] = array.asnumpy()
+            values = array.asnumpy()
+            if values.any():  # else the memory has them, and a page that nobody touches is none
+                part[...] = values
             shared.append(mx.nd.from_numpy(part, zero_copy=True))
         return shared
 
