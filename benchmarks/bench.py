@@ -18,7 +18,7 @@ from pathlib import Path
 from comparison import ratio
 from contenders import Failed
 from groups import GROUPS
-from report import keep, positive, write
+from report import keep, keep_only, positive, write
 
 ROUNDS = "each runs every program twice; a third of them for what takes long, published once each"
 
@@ -44,12 +44,15 @@ def main():
     failures = 0
     for name in options.only or GROUPS:
         print(f"--- {name}", flush=True)
+        titles = []
         try:
             for found, row in GROUPS[name](options):
                 a, b = (figures(found, name, row.figure) for name in (row.a, row.b))
                 check_sizes(found, row)
                 keep(name, found, row, ratio(a, b))
                 print(f"{row.title}: {ratio(a, b)}", flush=True)
+                titles.append(row.title)
+            keep_only(name, titles)
         except Failed as error:  # the other groups are worth measuring all the same
             print(f"bench.py: {name}: {error}", file=sys.stderr)
             failures += 1

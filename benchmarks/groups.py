@@ -225,7 +225,7 @@ def ladder(options):
     alone, together = {}, {}
     for rung in range(6):
         alone[f"alone {rung}"] = partial(run, [*program, str(rung)], env=KEEPS_NOTHING)
-    for rung in (5, 6, 7, 8, 9):
+    for rung in range(5, len(RUNGS) + 1):
         words = [*program, str(rung), "--batch-size", "32", "--steps", "60", "--disp-batches", "20"]
         env = {} if rung >= 8 else KEEPS_NOTHING
         together[f"2 workers {rung}"] = partial(

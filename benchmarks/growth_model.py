@@ -111,14 +111,10 @@ class Fit:
     message: float
 
 
-def line_through(x, y):
-    """Return offset and slope of the straight line with the least squares."""
-    slope, offset = np.polyfit(x, y, 1)
-    return float(offset), float(slope)
-
-
 def fit(workers, exchanges, of_many, round_trip, size, rate):
-    """Fit the model of :func:`expected`.
+    """Fit the model of :func:`expected`, its relative errors to the exchanges the least squares.
+
+    So what one worker needs, which has nothing but copies to make, counts as much as the rest.
 
     Parameters
     ----------
@@ -134,9 +130,12 @@ def fit(workers, exchanges, of_many, round_trip, size, rate):
     -------
     Fit
     """
-    start, slope = line_through([bytes_of_host(w, size) for w in workers], exchanges)
-    _, message = line_through(workers, of_many)
-    return Fit(1 / (slope * rate), start / size, round_trip / 2, message)
+    exchanges = np.array(exchanges)
+    weights = 1 / np.maximum(exchanges, 1e-3 * exchanges.max())
+    parts = np.array([(size, bytes_of_host(w, size)) for w in workers]) * weights[:, None]
+    (fixed, slope), *_ = np.linalg.lstsq(parts, exchanges * weights, rcond=None)
+    message, _ = np.polyfit(workers, of_many, 1)
+    return Fit(1 / (float(slope) * rate), float(fixed), round_trip / 2, float(message))
 
 
 def expected(workers, size, rate, fitted, latency, buckets, is_ring=False):

@@ -101,7 +101,7 @@ def main():
         for param in net.collect_params().values():
             param._finish_deferred_init()
         if shares_memory:
-            memory = share_memory(Workers(store), True)
+            memory = share_memory(Workers(store), True, 0)
             kind = ShardedTrainer if shares_updates else SharedMemoryTrainer
             trainer = kind(net.collect_params(), *optimizer, store, memory=memory)
         else:

@@ -57,6 +57,7 @@ def keep(group, found, row, value):
     ]
     _replace("runs.csv", runs, ("group",), [group])
     ratios = {
+        "group": group,
         "title": row.title,
         "ratio": round(value.value, 4),
         "low": round(value.low, 4),
@@ -67,6 +68,12 @@ def keep(group, found, row, value):
         **common,
     }
     _replace("ratios.csv", [ratios], ("title",), [row.title])
+
+
+def keep_only(group, titles):
+    """Drop the rows of a group that it does not measure any more."""
+    rows = _read("ratios.csv")
+    _write("ratios.csv", [r for r in rows if r.get("group") != group or r["title"] in titles])
 
 
 def write():
@@ -133,9 +140,12 @@ def _replace(name, rows, columns, key):
     old = _read(name)
     place = next((i for i, r in enumerate(old) if [r[c] for c in columns] == key), len(old))
     others = [(i, r) for i, r in enumerate(old) if [r[c] for c in columns] != key]
-    kept = [r for i, r in others if i < place] + rows + [r for i, r in others if i > place]
+    _write(name, [r for i, r in others if i < place] + rows + [r for i, r in others if i > place])
+
+
+def _write(name, rows):
     RESULTS.mkdir(exist_ok=True)
     with open(RESULTS / name, "w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
+        writer = csv.DictWriter(file, max(rows, key=len))
         writer.writeheader()
-        writer.writerows(kept)
+        writer.writerows(rows)

@@ -120,7 +120,7 @@ OURS = {"adam": Adam, "nag": NAG}
 
 
 class WorkerTrainer(mx.gluon.Trainer):
-    """A Trainer that updates on the workers, from gradients that the store has added up.
+    """A Trainer that updates on the workers, from gradients that all have added up.
 
     Parameters
     ----------

@@ -120,9 +120,19 @@ def read(name, manifest):
     return _read_file(f"{name}.params", manifest), _read_file(f"{name}.state", manifest)
 
 
+def read_file(path):
+    """Return what is in a file; raise :class:`Broken` if it cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise Broken(f"{path}: {error.strerror}") from None
+
+
 def parse_params(content):
     """Return the parameters by name, as ``collect_params().load_dict`` takes them."""
     loaded = mx.nd.load_frombuffer(content)
+    if not isinstance(loaded, dict):
+        raise ValueError("arrays without names")
     return {name.partition(":")[2]: value for name, value in loaded.items()}
 
 
@@ -211,10 +221,7 @@ def _workplace(prefix):
 
 def _read_file(path, manifest):
     expected = manifest["files"].get(Path(path).name, {})
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise Broken(f"{path}: {error.strerror}") from None
+    content = read_file(path)
     if len(content) < expected.get("bytes", 0):
         raise Broken(f"{path}: cut short: {len(content)} of {expected['bytes']} bytes")
     if hashlib.sha256(content).hexdigest() != expected.get("sha256"):

@@ -7,7 +7,7 @@ Two devices, rehearsed on the CPU:
     python cifar10_dist.py --cpus 2
 Two workers and two servers on this machine, then on the hosts of a file:
     python ../tools/launch.py -n 2 -s 2 --launcher local "python cifar10_dist.py"
-    python ../tools/launch.py -n 2 -s 2 -H hosts --sync-dst-dir DIR "python DIR/cifar10_dist.py"
+    python ../tools/launch.py -n 2 -s 2 -H ../hosts --sync-dst-dir DIR "python cifar10_dist.py"
 
 Read ``train`` from top to bottom: it is the lesson. A launcher starts this same file in every role;
 servers and the scheduler never return from its first import.
@@ -31,7 +31,7 @@ from options import parse_args
 from precision import set_dtype
 from progress import Progress, measure_reading, profiled
 from resume import find_start
-from saving import Saver
+from saving import Saver, files_finished
 from seeding import Seeds, draws_numbers
 from stopping import Stopper
 from training import CrossEntropy, evaluate, pull_weights, train_epoch
@@ -42,7 +42,7 @@ from workers import Workers, average_statistics
 def main(argv=None):
     """Train as the command line says; return the exit status."""
     args = parse_args(argv)
-    with Stopper(is_active=bool(args.model_prefix)) as stopper:
+    with Stopper(is_active=bool(args.model_prefix)) as stopper, files_finished():
         return train(args, stopper)
 
 

@@ -95,20 +95,23 @@ def fetch(folder, collection=CIFAR10):
     """
     started = time.time()
     folder = Path(folder)
-    place = find_files(folder, collection)
+    place = _find(folder, collection)
     if place:
         return place
-    with _lock(folder):
-        place = find_files(folder, collection)  # another worker may have fetched it meanwhile
+    with _lock(folder) as is_ours:
+        place = _find(folder, collection)  # another worker may have fetched it meanwhile
         if place:
             return place
+        if is_ours:
+            _remove_remains(folder)
         failed = folder / ".download-failed"
         if failed.exists() and failed.stat().st_mtime > started - FAILURE_HOLDS_S:
             raise DownloadError(failed.read_text())
         try:
             _download(folder, collection)
         except DownloadError as error:
-            failed.write_text(str(error))
+            with contextlib.suppress(OSError):  # a full disk, of which the error tells
+                failed.write_text(str(error))
             raise
         with contextlib.suppress(FileNotFoundError):
             failed.unlink()
@@ -175,15 +178,34 @@ def _copy(url, file):
 
 @contextlib.contextmanager
 def _lock(folder):
-    """Hold the folder's lock; a process that dies lets go of it."""
+    """Hold the folder's lock, if its file system has locks; a process that dies lets go of it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = open(folder / ".lock", "w")  # noqa: SIM115  closed below
     except OSError as error:
         raise UsageError(f"--data-dir {folder}: cannot be written: {error.strerror}") from None
     with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError:  # each downloads for itself
+            yield False
+            return
+        yield True
+
+
+def _find(folder, collection):
+    try:
+        return find_files(folder, collection)
+    except OSError as error:
+        raise UsageError(f"--data-dir {folder}: {error.filename}: {error.strerror}") from None
+
+
+def _remove_remains(folder):
+    """Remove what a download left that was killed."""
+    for path in [*folder.glob(".download-*"), *folder.glob(".part-*")]:
+        if path.name != ".download-failed":
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 @contextlib.contextmanager

@@ -1,10 +1,11 @@
 """How the program ends: one line for a mistake of the user's, the traceback for one of ours."""
 
+import contextlib
 import os
 import sys
 import traceback
 
-STOPPED = 75  # exit status: stopped on request, all is saved, start me again
+STOPPED = 75  # exit status: stopped on request with all saved that there was, start me again
 
 
 class UsageError(Exception):
@@ -32,7 +33,9 @@ def run(main, program):
     try:
         status = main() or 0
     except BaseException as error:
-        _held, status = error, _tell(error, program)
+        _held, status = error, 1
+        with contextlib.suppress(OSError):  # the screen is a full disk
+            status = _tell(error, program)
     flush(sys.stdout)
     flush(sys.stderr)
     if status != 0:
@@ -59,5 +62,5 @@ def flush(stream):
     """Flush a stream whose reader may be gone."""
     try:
         stream.flush()
-    except OSError:
+    except (OSError, AttributeError):  # None, where it was closed before
         pass

@@ -28,11 +28,11 @@ Train a network on CIFAR-10, on one device, several devices, or several workers.
 ENDING = """\
 A checkpoint is PATH-000N.params, .state and .json, with PATH-symbol.json; the first and the last
 are MXNet's own. SIGTERM or SIGUSR1 to any worker: with --model-prefix, all stop after the same
-step, save PATH-000N-STEP, and end with 75. Started again by the launcher (--max-restarts), a job
-goes on from the newest checkpoint that it has saved itself.
+step (dist_async: soon), save PATH-000N-STEP, and end with 75. Started again by the launcher
+(--max-restarts), a job goes on from the newest checkpoint that it has saved itself.
 
-Exit status: 0 done, 2 the command line or its files are wrong, 75 stopped on request and saved
-(start me again), other: failed.
+Exit status: 0 done, 2 the command line or its files are wrong, 75 stopped on request, with
+all saved that there was (start me again), other: failed.
 """
 DATA_SOURCES = ("auto", "cifar10", "synthetic")
 KV_STORES = ("local", "device", "dist", "dist_sync", "dist_device_sync", "dist_async")
@@ -83,7 +83,8 @@ def create_parser():
         choices=("auto", "servers"),
         default="auto",
         help="where gradients of several workers are added up; auto: in shared memory if all are "
-        "on one host's CPU, else on the servers; default %(default)s",
+        "on one Linux host, each on one CPU device, without --gc-type; else on the servers; "
+        "default %(default)s",
     )
     add("--cpus", type=positive, metavar="N", help="rehearse N devices on the CPU")
 
@@ -133,7 +134,8 @@ def create_parser():
         type=positive_float,
         default=2.0,
         metavar="GB",
-        help="decode RecordIO files up to this size once, stream larger ones; default %(default)s",
+        help="decode RecordIO files once if all their images fit in this, else stream them; "
+        "default %(default)s",
     )
     add(
         "--pad-size",
@@ -154,7 +156,8 @@ def create_parser():
         type=int,
         choices=(0, 1),
         default=0,
-        help="flip half of the images, the others in the next epoch; default 0",
+        help="flip half of the images, the others in the next epoch (streamed: each at random); "
+        "default 0",
     )
     add(
         "--rgb-mean",
@@ -218,8 +221,8 @@ def create_parser():
     add(
         "--lr-scale",
         choices=("none", "sqrt", "linear", "staleness"),
-        help="times the global batch / 256, or its root; staleness: less momentum and a lower rate "
-        "for more workers; default none, in dist_async staleness",
+        help="times the batch of all workers (dist_async: of one) / 256, or its root; staleness: "
+        "less momentum and a lower rate for more workers; default none, in dist_async staleness",
     )
     add(
         "--mom",

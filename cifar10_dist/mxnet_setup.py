@@ -9,10 +9,10 @@ module, in this order; servers and the scheduler never return from it, as from `
 - MXNET_USE_NUM_CORES_OPERATOR_TUNING: MXNet halves once more when it measures which operators are
   worth several threads; it is told the same number.
 - PORT: ps-lite, below `kvstore='dist'`, listens on it. Containers often set PORT for a web server,
-  which breaks every node, so it is removed unless the launcher chose it (LAUNCH_NODE_PORT).
+  which breaks every node, so it is removed unless LAUNCH_NODE_PORT has the same number.
 - malloc: the C library gives the memory of a large message or batch back to the system, which fills
   the next one's with zeros, page by page. Here it is kept, unless you have tuned malloc yourself
-  (MALLOC_…, GLIBC_TUNABLES). It shortens an exchange by itself; RESULTS.md has the figures.
+  (MALLOC_…, GLIBC_TUNABLES).
 - CUDA libraries: mxnet-cu112 needs CUDA 11, which pip puts in site-packages/nvidia/*/lib, where the
   system's loader does not look. What is loaded beforehand, with its names visible to all, is found.
 - NumPy's old names: MXNet and GluonCV use np.bool, np.int and np.float, which NumPy 1.24 removed
@@ -81,7 +81,7 @@ def set_threads():
 
 
 def remove_inherited_port():
-    """Keep PORT only if it is the launcher's."""
+    """Keep PORT only if a launcher chose it for ps-lite, and says so."""
     if os.environ.get("PORT") != os.environ.get("LAUNCH_NODE_PORT"):
         os.environ.pop("PORT", None)
 

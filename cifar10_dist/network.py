@@ -2,8 +2,6 @@
 
 import contextlib
 import json
-import os
-import tempfile
 
 import mxnet as mx
 from failure import UsageError
@@ -75,11 +73,8 @@ def network_json(net):
     MXNet counts in the file how often the network was put together; those counts mean nothing to
     whoever reads it, and are set to zero.
     """
-    with mx.name.NameManager(), as_convolutions(net), tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "symbol.json")
-        net(mx.sym.var("data")).save(path)  # without the casts of --dtype
-        with open(path, encoding="utf-8") as file:
-            graph = json.load(file)
+    with mx.name.NameManager(), as_convolutions(net):
+        graph = json.loads(net(mx.sym.var("data")).tojson())  # without the casts of --dtype
     for node in graph["nodes"]:
         node["inputs"] = [[source, output, 0] for source, output, _ in node["inputs"]]
     return json.dumps(graph, indent=1)

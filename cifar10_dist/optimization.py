@@ -49,10 +49,11 @@ def check_optimizer(args, ctx):
 def create_trainer(args, net, ctx, store, workers, steps_per_epoch, start=None):
     """Create the Trainer and the learning-rate schedule.
 
-    The workers update their own copies from gradients that the servers have added up (on one host
-    the workers have, themselves): learning rates, a short last batch and saved states then work as
-    on one machine. In ``dist_async`` there is no common gradient; the servers update with each
-    push, so the schedule travels to them inside the optimizer and counts the pushes of all workers.
+    The workers update their own copies from gradients that the servers have added up: learning
+    rates, a short last batch and saved states then work as on one machine. (On one host they add
+    up themselves, and each updates a part for all.) In ``dist_async`` there is no common gradient;
+    the servers update with each push, so the schedule travels to them inside the optimizer and
+    counts the pushes of all workers.
 
     Returns
     -------
@@ -102,7 +103,10 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch, start=None):
     else:
         common = (params, args.optimizer, options, store, lookahead)
         has_one_cpu = args.allreduce == "auto" and ctx == [mx.cpu()]
-        memory = share_memory(workers, has_one_cpu) if workers.count > 1 else None
+        num_bytes = 4 * sum(p.data().size for p in params.values() if p.grad_req != "null")
+        # Gradients of each, weights, and what an optimizer keeps of each weight.
+        size = num_bytes * (workers.count + 4)
+        memory = share_memory(workers, has_one_cpu, size) if workers.count > 1 else None
         if memory:
             shards = can_shard(kind(**options), args.dtype)
             trainer_of = ShardedTrainer if shards else SharedMemoryTrainer

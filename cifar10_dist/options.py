@@ -24,6 +24,8 @@ def parse_args(argv=None):
     if args.network == "fast":  # has defaults of its own for what the command line leaves open
         warmup_epochs = fast_network.WARMUP_SHARE * args.num_epochs
         parser.set_defaults(**fast_network.DEFAULTS, warmup_epochs=warmup_epochs)
+        if args.lr_step_epochs:
+            parser.set_defaults(lr_schedule="step")
         if args.kv_store != "dist_async":
             parser.set_defaults(lr_scale="linear")
         args = parser.parse_args(argv)
@@ -48,6 +50,7 @@ def _check(args):
         if getattr(args, name) is not None and not args.model_prefix:
             flag = f"--{name.replace('_', '-')}"
             raise UsageError(f"{flag} needs --model-prefix, the start of the file names")
+    _check_paths(args)
     _check_resume(args)
     if args.load_epoch is not None and args.load_epoch >= args.num_epochs:
         raise UsageError(
@@ -59,6 +62,8 @@ def _check(args):
         args.lr_schedule = "step" if args.lr_step_epochs else "constant"
     if args.lr_schedule == "step" and not args.lr_step_epochs:
         raise UsageError("--lr-schedule step needs --lr-step-epochs, such as 30,60")
+    if args.lr_step_epochs and args.lr_schedule != "step":
+        raise UsageError(f"--lr-step-epochs goes with --lr-schedule step, not {args.lr_schedule}")
     if args.lr_scale is None:
         args.lr_scale = "staleness" if args.kv_store == "dist_async" else "none"
     elif args.lr_scale == "staleness" and args.kv_store != "dist_async":
@@ -79,6 +84,21 @@ def _check(args):
             f"--kv-store {args.kv_store} under a launcher would train every worker alone: "
             "use dist_sync, or start one process without the launcher"
         )
+
+
+def _check_paths(args):
+    """See that names of files are some, before hours of training end without any."""
+    for name in ("model_prefix", "log_dir", "data_dir", "data_train", "data_val", "profile"):
+        if getattr(args, name) == "":
+            raise UsageError(f"--{name.replace('_', '-')} '': is a variable not set?")
+    if args.model_prefix and os.path.basename(args.model_prefix) in ("", ".", ".."):
+        raise UsageError(
+            f"--model-prefix {args.model_prefix}: a folder; add how its files begin, as in "
+            f"{os.path.join(args.model_prefix, 'model')}"
+        )
+    folder = args.profile and os.path.dirname(os.path.abspath(args.profile))
+    if folder and not os.access(folder, os.W_OK):
+        raise UsageError(f"--profile {args.profile}: no folder {folder} that can be written to")
 
 
 def _check_resume(args):

@@ -1,6 +1,7 @@
 """What is told about the training: lines, a bar, TensorBoard, a file of metrics."""
 
 import contextlib
+import errno
 import json
 import os
 import resource
@@ -63,7 +64,7 @@ class Progress:
         self._tells_first = is_measured and self.is_first
         self.num_steps, self.disp_batches = num_steps, disp_batches
         self._bar = None
-        self._writer = self._metrics = None
+        self._events = self._metrics = None
         if log_dir and self.is_first:
             self._open_files(log_dir)
 
@@ -72,7 +73,7 @@ class Progress:
         self._epoch_start = self._start = time.time()
         self._seen = self._seen_in_epoch = 0
         self._right, self._right_in_epoch = [], 0.0
-        if self.is_first and sys.stderr.isatty():
+        if self.is_first and sys.stderr and sys.stderr.isatty():
             self._bar = tqdm(total=self.num_steps, desc=f"Epoch {epoch}", unit="batch", leave=False)
 
     def batch_done(self, epoch, step, batch, outputs, labels):
@@ -147,14 +148,17 @@ class Progress:
         """Print a line where the bar does not overwrite it."""
         if self._bar is not None:
             self._bar.clear()
-        print(line, flush=True)
+        try:
+            print(line, flush=True)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:  # a log on a full disk does not end the training
+                raise
 
     def close(self):
         """Close the files."""
-        if self._writer:
+        for file in filter(None, (self._events, self._metrics)):
             with contextlib.suppress(OSError):  # told already
-                self._writer.close()
-                self._metrics.close()
+                file.close()
 
     def _collect(self):
         """Move what was counted since the last line into the epoch's sums, and return the right."""
@@ -168,9 +172,8 @@ class Progress:
         """Keep an epoch's numbers; a disk that is full does not end the training."""
         try:
             print(json.dumps(row), file=self._metrics, flush=True)
-            for name, value in row.items():
-                self._writer.add_scalar(name, value, epoch)
-            self._writer.flush()
+            self._events.write_event(self._event(row, epoch))
+            self._events.flush()
         except OSError as error:
             print(
                 f"cifar10_dist.py: warning: {self._metrics.name}: epoch {epoch} could not be "
@@ -180,11 +183,20 @@ class Progress:
             )
 
     def _open_files(self, log_dir):
-        from tensorboardX import SummaryWriter  # slow to import, and needed here only
+        # Slow to import, and needed here only. Not its SummaryWriter: a thread of that writes, dies
+        # when the disk is full, and the training would wait for it for ever.
+        from tensorboardX.event_file_writer import EventsWriter
+        from tensorboardX.proto.event_pb2 import Event
+        from tensorboardX.proto.summary_pb2 import Summary
 
+        def event(row, epoch):
+            values = [Summary.Value(tag=name, simple_value=value) for name, value in row.items()]
+            return Event(wall_time=time.time(), step=epoch, summary=Summary(value=values))
+
+        self._event = event
         try:
             os.makedirs(log_dir, exist_ok=True)
             self._metrics = open(os.path.join(log_dir, "metrics.jsonl"), "a")  # noqa: SIM115  see close
-            self._writer = SummaryWriter(log_dir)
+            self._events = EventsWriter(os.path.join(log_dir, "events"))
         except OSError as error:
             raise UsageError(f"--log-dir {log_dir}: cannot be written: {error.strerror}") from None

@@ -19,8 +19,8 @@ from training_state import restore_optimizer, restore_statistics
 # fmt: off
 STEERING = (
     "optimizer", "lr", "lr-schedule", "lr-factor", "lr-step-epochs", "warmup-epochs", "lr-scale",
-    "mom", "wd", "label-smoothing", "lookahead", "dtype", "pad-size", "random-crop",
-    "random-mirror", "rgb-mean", "rgb-std",
+    "mom", "wd", "label-smoothing", "lookahead", "dtype", "gc-type", "gc-threshold", "pad-size",
+    "random-crop", "random-mirror", "rgb-mean", "rgb-std",
 )
 # fmt: on
 # What a place inside an epoch depends on.
@@ -47,6 +47,7 @@ class Start:
             devices = workers.gather([len(trainer._contexts)]).ravel().astype(int).tolist()
             if devices == self.manifest["devices"]:  # else the mean stays, from the parameters
                 restore_statistics(net, self.arrays["statistics"], workers.rank)
+        self.arrays = {}
 
     def is_end(self, num_epochs, target_accuracy):
         """Tell whether there is nothing left to train."""
@@ -190,7 +191,7 @@ def _first_usable(entries, facts, net, ctx):
                 raise Broken(entry.error)
             if entry.manifest is None:  # of plain MXNet, or an older version of this program
                 manifest = {"epoch": entry.epoch, "step": entry.step}
-                params, state = Path(f"{entry.name}.params").read_bytes(), b""
+                params, state = checkpoint.read_file(f"{entry.name}.params"), b""
             else:
                 manifest = entry.manifest
                 _check_place(entry, facts)
@@ -217,7 +218,9 @@ def _first_usable(entries, facts, net, ctx):
 
 def _check_place(entry, facts):
     """See that a place inside an epoch means the same here."""
-    for name in WITHIN if entry.step else ():
+    is_streamed = entry.manifest.get("data", "").startswith("streamed")
+    names = (*WITHIN, "num_workers") if is_streamed else WITHIN  # to each a part of the files
+    for name in names if entry.step else ():
         if entry.manifest[name] != facts[name]:
             raise Broken(
                 f"{entry.name}: stopped inside an epoch, with {name.replace('_', ' ')} "
@@ -238,9 +241,12 @@ def _tell(start, facts):
         print(f"{start.name}.params came alone: the optimizer begins anew", flush=True)
         return
     before, now = saved["options"], facts["options"]
+    # Where the end moves, a rate that falls towards it, or an average that grows, does, too.
+    has_end = now["--lr-schedule"] in ("cosine", "onecycle") or now["--lookahead"] != "0"
+    steering = (*STEERING, "num-epochs") if has_end else STEERING
     changed = [
         f"--{n} {now[f'--{n}']} (was {before.get(f'--{n}')})"
-        for n in STEERING
+        for n in steering
         if before.get(f"--{n}") != now[f"--{n}"]
     ]
     changed += [

@@ -1,5 +1,6 @@
 """When and what to save: copies at once, files by a thread while the training goes on."""
 
+import contextlib
 import datetime
 import sys
 import threading
@@ -10,6 +11,9 @@ from failure import STOPPED
 from network import network_json
 from training_state import collect_optimizer, gather_statistics, mean_statistics
 from versions import all_versions
+
+THREAD = "saving"
+FINISH_S = 15  # what the launcher gives workers to save, unless it says otherwise
 
 
 class Saver:
@@ -115,7 +119,7 @@ class Saver:
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
         facts = dict(self._facts, saved=now, optimizer=optimizer, **facts)
         work = (epoch, step, self._symbol, params, arrays, facts)
-        self._thread = threading.Thread(target=self._write, args=work)
+        self._thread = threading.Thread(target=self._write, args=work, name=THREAD)
         self._thread.start()
 
     def _wait(self):
@@ -146,6 +150,17 @@ class Saver:
         before = [entry for entry in own if (entry.epoch, entry.step) <= (epoch, step)]
         for entry in before[self._keep :]:
             checkpoint.remove(entry)
+
+
+@contextlib.contextmanager
+def files_finished():
+    """Let the thread write its files to the end, also where an exception ends the program."""
+    try:
+        yield
+    finally:
+        for thread in threading.enumerate():
+            if thread.name == THREAD:
+                thread.join(FINISH_S)
 
 
 def new_run():

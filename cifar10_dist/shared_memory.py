@@ -99,7 +99,7 @@ class SharedMemory:
         return part
 
 
-def share_memory(workers, is_wanted):
+def share_memory(workers, is_wanted, size):
     """Return a :class:`SharedMemory` of all workers, None if not all can see it and want it.
 
     Worker 0 tells which of its open files it is, by a name that holds wherever the processes have
@@ -111,10 +111,12 @@ def share_memory(workers, is_wanted):
         All of them must make the call.
     is_wanted : bool
         By this worker.
+    size : int
+        Bytes that will be asked for at most: a limit on files or memory may not allow them.
     """
     place, file, offer = _place() if is_wanted else None, None, ""
     if place and workers.rank == 0:
-        file = _create_file(workers.count)
+        file = _create_file(workers.count, size)
         if file is not None:
             offer = f"{place} {_identity(file)} /proc/{os.readlink('/proc/self')}/fd/{file}"
     where, identity, path = (workers.hand_out(offer.encode()).decode() or "  ").split(" ")
@@ -127,13 +129,15 @@ def share_memory(workers, is_wanted):
     return None
 
 
-def _create_file(count):
+def _create_file(count, size):
     """Return a file with a barrier for ``count`` workers, None if the system gives none."""
     try:
         file = os.memfd_create("gradients")
     except OSError:
         return None
     try:
+        os.ftruncate(file, size)  # no memory is taken yet
+        os.ftruncate(file, 0)
         SharedMemory(os.dup(file), 0, count).create_barrier()
     except OSError:
         os.close(file)

@@ -11,8 +11,8 @@ MOVING = ("m_schedule", "last_lr", "cur_lr", "lbmult")
 def collect_optimizer(trainer):
     """Take down the state of the optimizer: momenta, step counters, loss scale.
 
-    All devices of all workers make the same updates from the same sums, so the first device's
-    state is everybody's.
+    All devices of all workers make the same updates from the same sums, or share the states
+    (``shares_states``), so the first device's state is everybody's.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The handwritten digits of the first two notebooks."""
+"""The handwritten digits of the first three notebooks."""
 
 import gzip
 import hashlib

@@ -87,3 +87,11 @@ def test_the_table_and_the_plot_are_made_of_what_was_kept(tmp_path, monkeypatch)
     assert "| 1.750 | 1.500 to 2.000 | at least 2.00 | no | 2 |" in line
     assert len((tmp_path / "runs.csv").read_text().splitlines()) == 5
     assert "speed of both" in (tmp_path / "ratios.svg").read_text()
+    report.keep_only("other", ["another"])
+    assert "speed of both" in (tmp_path / "ratios.csv").read_text()
+    report.keep(
+        "both", found, report.Row("renamed", "ours", "theirs", "speed"), ratio([1.0], [1.0])
+    )
+    report.keep_only("both", ["renamed"])
+    assert "speed of both" not in (tmp_path / "ratios.csv").read_text()
+    assert "renamed" in (tmp_path / "ratios.csv").read_text()

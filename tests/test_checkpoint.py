@@ -3,8 +3,10 @@
 import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import checkpoint
@@ -16,6 +18,7 @@ from checkpoint import Broken
 from mxnet.contrib.amp.loss_scaler import LossScaler
 from mxnet.gluon import nn
 from restarting import finished, params, training
+from running import PROGRAM, ROOT
 from training_state import collect_optimizer, restore_optimizer
 
 TIME_BUDGET_S = 70
@@ -202,6 +205,28 @@ def test_a_full_disk_is_told_and_the_checkpoint_before_stays(small_disk, tmp_pat
     (small_disk / "filler").unlink()
     again = finished(training(tmp_path, small_disk / "model", "--resume", "auto"))
     assert f"Resumed from {entries[0].name}" in again.text()
+
+
+def test_an_interrupt_lets_the_checkpoint_be_written_to_its_end(tmp_path):
+    """Ctrl-C, just after the line of an epoch's accuracy."""
+    words = "--data synthetic --num-examples 64 --batch-size 64 --num-epochs 9 --model-prefix"
+    command = [sys.executable, ROOT / PROGRAM, *words.split(), tmp_path / "model"]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        # In the background of a shell script, as these tests may be, it would be ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    end = time.monotonic() + 60
+    while not list(tmp_path.glob(".model.saving/*")) and time.monotonic() < end:
+        time.sleep(0.001)
+    process.send_signal(signal.SIGINT)
+    assert "cifar10_dist.py: interrupted" in process.communicate(timeout=60)[1].decode()
+    assert process.returncode == 130
+    (entry,) = checkpoint.find(str(tmp_path / "model"))
+    checkpoint.read(entry.name, entry.manifest)
+    assert not list(tmp_path.glob(".model.saving"))
 
 
 def test_only_so_many_checkpoints_of_this_run_are_kept(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from devices import share_gpus
 from failure import UsageError
 from optimization import check_optimizer
+from options import parse_args
 from running import ROOT, launch, train
 
 from cifar10_dist import main
@@ -48,6 +49,10 @@ WRONG = {
     "--lr -1": "'-1' is not a number above 0",
     "--dtype float16": "--dtype float16 needs a GPU",
     "--lr-schedule step": "needs --lr-step-epochs",
+    "--lr-schedule cosine --lr-step-epochs 3": "goes with --lr-schedule step, not cosine",
+    "--model-prefix=": "--model-prefix '': is a variable not set?",
+    "--model-prefix build/": "--model-prefix build/: a folder; add how its files begin, as in",
+    "--profile /no/where/t.json": "--profile /no/where/t.json: no folder /no/where that can be",
     "--gc-type 2bit": "--gc-type 2bit needs --kv-store dist_sync, not device",
     "--gc-type 1bit": "invalid choice: '1bit'",
     "--lr-scale staleness": "--lr-scale staleness needs --kv-store dist_async",
@@ -62,6 +67,11 @@ def test_a_mistake_is_named_in_one_line_before_anything_is_written(options, caps
         main(["--data", "synthetic", *options.split()])
     assert WRONG[options] in str(caught.value) and "\n" not in str(caught.value)
     assert capsys.readouterr() == ("", "")
+
+
+def test_steps_of_the_learning_rate_hold_for_the_fast_network_too():
+    assert parse_args(["--network", "fast"]).lr_schedule == "onecycle"
+    assert parse_args(["--network", "fast", "--lr-step-epochs", "3,4"]).lr_schedule == "step"
 
 
 @pytest.mark.parametrize("options", ["--lr -1", "--network nonsense", "--gpus 7"])

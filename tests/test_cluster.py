@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -105,6 +106,33 @@ def test_two_clusters_live_side_by_side(hosts):
     finally:
         subprocess.run([*other, "down"], check=True)
     assert on_host("d2", "hostname") == "d2"
+
+
+def test_what_is_left_of_a_cluster_takes_no_cable_of_another(hosts):
+    """As after a reboot: the files tell of processes that are gone."""
+    link = json.loads((CLUSTER / "state.json").read_text())["link"]
+    other = ROOT / ".cluster" / "test3"
+    other.mkdir()
+    left = {"holders": {"switch": [1, "long ago"]}, "addresses": {}, "rate": None, "link": link}
+    (other / "state.json").write_text(json.dumps(left))
+    down = [sys.executable, str(ROOT / "tools" / "cluster.py"), "--name", "test3", "down"]
+    subprocess.run(down, check=True)
+    assert not other.exists()
+    assert on_host("d2", "hostname") == "d2"
+
+
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="needs setpriv")
+def test_who_called_sudo_can_log_in(monkeypatch):
+    monkeypatch.setenv("SUDO_UID", "65534")
+    monkeypatch.setenv("SUDO_GID", "65534")
+    cluster("up", "--hosts", "1")
+    try:
+        assert (CLUSTER / "key").stat().st_uid == 65534
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+        ssh = [*nobody, "ssh", "-F", CLUSTER / "ssh_config", "d1", "hostname"]
+        assert subprocess.check_output(ssh, text=True).strip() == "d1"
+    finally:
+        cluster("down")
 
 
 def test_a_cut_host_is_out_of_reach_until_mended(hosts):

@@ -1,5 +1,6 @@
 """Downloads from a real server on this machine."""
 
+import errno
 import functools
 import hashlib
 import http.server
@@ -100,6 +101,44 @@ def test_workers_that_waited_for_a_failed_download_do_not_try_again(server, tmp_
         with pytest.raises(DownloadError, match="no address gave Tiny"):
             download.fetch(tmp_path / "data", tiny)
     assert asked == ["/none.tar.gz"]
+
+
+def test_what_a_killed_download_left_is_removed(server, tmp_path):
+    folder, url, _ = server
+    (folder / "tiny.tar.gz").write_bytes(archive(FILES))
+    for name in (".download-abcd", ".part-efgh"):
+        (tmp_path / name).write_bytes(b"half")
+    tiny = collection((folder / "tiny.tar.gz").read_bytes(), f"{url}/tiny.tar.gz")
+    assert download.fetch(tmp_path, tiny) == tmp_path
+    assert names(tmp_path) == ["a.bin", "b.bin", "served"]
+
+
+def test_without_locks_each_downloads_for_itself(server, tmp_path, monkeypatch):
+    """As on Lustre without its option for locks."""
+
+    def no_lock(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    folder, url, _ = server
+    (folder / "tiny.tar.gz").write_bytes(archive(FILES))
+    monkeypatch.setattr(download.fcntl, "flock", no_lock)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / ".part-of-another").write_bytes(b"half")
+    tiny = collection((folder / "tiny.tar.gz").read_bytes(), f"{url}/tiny.tar.gz")
+    assert download.fetch(tmp_path / "data", tiny) == tmp_path / "data"
+    assert names(tmp_path / "data") == [".part-of-another", "a.bin", "b.bin"]
+
+
+def test_files_at_hand_that_cannot_be_read_are_the_users_mistake(tmp_path, monkeypatch):
+    for name, data in FILES.items():
+        (tmp_path / name).write_bytes(data)
+
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(download, "_sha1", refuse)  # root may read everything
+    with pytest.raises(UsageError, match=r"--data-dir .*a.bin: Permission denied"):
+        download.fetch(tmp_path, collection(b"", "http://127.0.0.1:1/x"))
 
 
 def test_files_at_hand_are_taken_without_asking_anyone(tmp_path):

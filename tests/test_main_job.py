@@ -166,6 +166,20 @@ def test_a_full_disk_for_the_metrics_does_not_end_the_training(tmp_path, capsys)
     assert "/dev/full: epoch 0 could not be written: No space left on device" in printed.err
 
 
+def test_a_full_disk_for_tensorboard_does_not_end_the_training(tmp_path, capsys):
+    progress = Progress(0, 1, log_dir=str(tmp_path))
+    file = progress._events._py_recordio_writer
+    file._writer.close()
+    file._writer = open("/dev/full", "wb")  # noqa: SIM115  closed below
+    for epoch in range(20):
+        progress.epoch_started(epoch)
+        progress.epoch_done(epoch, {"accuracy": 0.5, "loss": 1.0}, 0.1)
+    progress.close()
+    printed = capsys.readouterr()
+    assert printed.err.count("could not be written: No space left on device") == 20
+    assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 20
+
+
 @pytest.mark.parametrize("limit", ["2", "0.000001"])
 def test_record_files_are_trained_on_decoded_or_streamed(tmp_path, limit):
     train_file = write(tmp_path / "train.rec", [n % 10 for n in range(90)])

@@ -140,6 +140,35 @@ def test_an_interrupted_build_is_begun_again_by_the_next_run(project):
     assert (project / ".venv" / "bin" / "pip").exists()
 
 
+def test_a_removal_that_is_cut_short_is_begun_again_by_the_next_run(project):
+    assert make(project, "--python", PYTHON)[0] == 0
+    program = "import make_venv, shutil, sys, pathlib\n"
+    program += "def cut(path): raise KeyboardInterrupt\n"
+    program += "shutil.rmtree = cut\nmake_venv.remove(pathlib.Path('.venv'))\n"
+    cut = subprocess.run([PYTHON, "-c", program], cwd=project, env={"PYTHONPATH": "tools"})
+    assert cut.returncode != 0 and (project / ".venv" / "pyvenv.cfg").exists()
+    status, said = make(project, "--dry-run")
+    assert status == 0 and "Building .venv" in said
+    assert "Built .venv" in make(project)[1]
+
+
+def test_a_stamp_that_is_cut_short_is_none(project):
+    assert make(project, "--python", PYTHON)[0] == 0
+    (project / ".venv" / make_venv.STAMP).write_text("")
+    assert "Built .venv" in make(project, "--python", PYTHON)[1]
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or platform.system() != "Linux", reason="needs root on Linux")
+def test_who_may_not_write_uses_what_is_built(project):
+    read_only = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+    here = ("unshare", "--mount", "sh", "-c", read_only, project)
+    status, said = make(project, "--python", PYTHON, prefix=here)
+    assert (status, said.count("\n")) == (2, 1)
+    assert ".venv.lock: Read-only file system; who may write there runs this first" in said
+    assert make(project, "--python", PYTHON)[0] == 0
+    assert make(project, prefix=here) == (0, "")
+
+
 def test_pips_own_error_is_shown_and_the_next_run_tries_again(project):
     (project / "requirements-cpu.txt").write_text("./no-such-folder\n")
     status, said = make(project, "--python", PYTHON)

@@ -4,8 +4,10 @@ import json
 import shutil
 
 import checkpoint
+import mxnet as mx
 import pytest
 from restarting import assert_same, finished, training
+from resume import _check_place
 
 TIME_BUDGET_S = 150
 SHORT = ("--num-epochs", "2", "--lr-schedule", "constant")
@@ -89,6 +91,32 @@ def test_parameters_alone_are_taken_as_before(saved):
     assert "model-0001.params came alone: the optimizer begins anew" in said
 
 
+def test_parameters_without_names_are_foreign(saved):
+    for ending in ("json", "state"):
+        (saved / f"model-0001.{ending}").unlink()
+    mx.nd.save(str(saved / "model-0001.params"), [mx.nd.ones(3)])
+    said = go_on(saved, "--load-epoch", "1", status=2)
+    assert "model-0001.params: not the parameters of this network: arrays without names" in said
+
+
+def test_parameters_that_cannot_be_read_are_told(saved):
+    for ending in ("json", "state", "params"):
+        (saved / f"model-0001.{ending}").unlink()
+    (saved / "model-0001.params").mkdir()
+    said = go_on(saved, "--load-epoch", "1", status=2)
+    assert "model-0001.params: Is a directory" in said
+
+
+def test_another_end_is_told_where_the_learning_rate_falls_towards_it(saved, tmp_path):
+    assert "--num-epochs 3 (was 2)" not in go_on(saved, "--resume", "auto")
+    (tmp_path / "cosine").mkdir()
+    cosine = ("--lr-schedule", "cosine")
+    model = tmp_path / "cosine" / "model"
+    finished(training(tmp_path, model, *SHORT, *cosine))
+    again = training(tmp_path, model, "--num-epochs", "3", *cosine, "--resume", "auto")
+    assert "not as saved: --num-epochs 3 (was 2)" in finished(again).text()
+
+
 def test_a_training_without_momentum_goes_on_with_one(tmp_path):
     sgd = ("--optimizer", "sgd", "--lr", "0.01", "--mom")
     finished(training(tmp_path, tmp_path / "model", *SHORT, *sgd, "0"))
@@ -138,6 +166,18 @@ def test_an_epoch_that_was_begun_with_another_batch_is_begun_again(saved):
     said = go_on(saved, "--resume", "auto")
     assert "inside an epoch, with global batch size 7, which is 48 here" in said
     assert "model-0002: 2 epochs done" in said
+
+
+def test_parts_of_streamed_files_are_not_those_of_another_number_of_workers():
+    facts = {"data": "streamed files of 1, 2 bytes", "seed": 0, "global_batch_size": 8}
+    facts |= {"steps_per_epoch": 9, "is_async": False, "num_workers": 4}
+    entry = checkpoint.Entry("model-0002-00003", 2, 3, dict(facts, num_workers=2))
+    with pytest.raises(checkpoint.Broken, match="with num workers 2, which is 4 here"):
+        _check_place(entry, facts)
+    _check_place(checkpoint.Entry("model-0002", 2, 0, entry.manifest), facts)
+    in_memory = {"data": "abc"}
+    entry = checkpoint.Entry("model-0002-00003", 2, 3, {**facts, "num_workers": 2, **in_memory})
+    _check_place(entry, {**facts, **in_memory})
 
 
 def test_a_new_training_says_that_it_replaces_the_checkpoints_of_another(saved):

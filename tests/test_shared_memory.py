@@ -7,7 +7,7 @@ import sys
 import mxnet as mx
 import numpy as np
 import pytest
-from running import accuracies, launch, train_with
+from running import PROGRAM, accuracies, launch, train_with
 from sharded_updates import _divide, can_shard
 from shared_memory import BLOCK
 
@@ -73,6 +73,15 @@ def test_a_worker_in_a_process_table_of_its_own_takes_the_servers(tmp_path):
     program = [sys.executable, "tests/programs/share_arrays.py"]
     job = launch(2, "sh", "-c", command, *program)
     assert job.stdout.count("no memory in common") == 2, job.stdout + job.stderr
+
+
+def test_a_limit_on_files_leaves_the_servers():
+    """As a batch system sets it: it holds for memory that is shared, too."""
+    limited = f"ulimit -f 2000; exec {sys.executable} {PROGRAM} {SHORT} --num-epochs 1"
+    job = launch(2, f"{limited} --network resnet --num-layers 20")
+    assert job.returncode == 0, job.stderr
+    assert LINE not in job.stdout
+    assert len(set(accuracies(job.stdout)[0])) == 1
 
 
 def test_a_killed_job_leaves_no_memory(tmp_path):

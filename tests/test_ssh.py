@@ -173,6 +173,19 @@ def test_a_python_is_looked_for_in_the_folder_of_the_job(tmp_path):
     assert re.search(r"d2 +ok +3\.\d+\.\d+ +1\.9\.1 +ok", job.last_words())
 
 
+def test_a_program_that_may_yet_be_copied_need_not_be_there(tmp_path):
+    copying = ("-n", 2, *on_hosts(), "--sync-dst-dir", "/home/ubuntu/not-yet", "--check")
+    job = launch(tmp_path, *copying, ROOT / ".venv/bin/python", "train.py", cwd=tmp_path)
+    assert job.status == 0, job.text()
+    assert re.search(r"d2 +ok +3\.\d+\.\d+ +1\.9\.1 +ok", job.last_words())
+    job = launch(tmp_path, *copying, "/home/ubuntu/not-yet/train.sh", cwd=tmp_path)
+    assert job.status == 0, job.text()
+    assert re.search(r"d2 +ok +3\.\d+\.\d+ +not asked +not asked", job.last_words())
+    job = launch(tmp_path, *copying, "/usr/bin/python3", "train.py", cwd=tmp_path)
+    assert job.status == 2
+    assert "d1: /usr/bin/python3: No module named 'mxnet'" in job.last_words()
+
+
 def test_a_host_without_mxnet_is_told(tmp_path):
     job = launch(tmp_path, "-n", 2, *on_hosts(), "/usr/bin/python3 train.py", cwd="/tmp")
     assert job.status == 2
@@ -292,6 +305,10 @@ def test_a_copy_that_does_not_fit_is_told_before_the_start(tmp_path):
     job = launch(CLUSTER, "-n", 1, "-H", "d2,", on_hosts()[2], *sync, "true", cwd=tmp_path)
     assert job.status == 2
     assert "d2: 0.1 MiB free, the copy needs 0.3 MiB: make room there" in job.last_words()
+    (tmp_path / "big").write_bytes(bytes(40_000))
+    for _ in range(2):  # the second time it is there already
+        job = launch(CLUSTER, "-n", 1, "-H", "d2,", on_hosts()[2], *sync, "true", cwd=tmp_path)
+        assert job.status == 0, job.text()
 
 
 def test_a_host_that_cannot_reach_the_scheduler_is_told(tmp_path):

@@ -8,7 +8,7 @@
     sudo python tools/cluster.py mend d2                       put it back in
     sudo python tools/cluster.py down                          leave nothing
 
-`up` writes .cluster/hosts and .cluster/ssh_config beside tools/. From any folder:
+`up` writes .cluster/hosts and .cluster/ssh_config beside tools/. From that folder:
 
     python tools/launch.py -n 2 -H .cluster/hosts --ssh-option=-F.cluster/ssh_config …
 

@@ -85,6 +85,7 @@ class Cluster:
 
     def __init__(self, name):
         self.folder = ROOT / ".cluster" / name  # the unnamed one is .cluster itself
+        self.has_wired = False  # this very process has
         self.load()
 
     def load(self):
@@ -154,7 +155,7 @@ class Cluster:
         try:
             subnet = self.free_subnet()
             addresses = {name: f"{subnet}.{9 + i}" for i, name in enumerate(names)}
-            self.state.update(addresses=addresses, rate=rate, link=f"mxc{subnet.split('.')[2]}")
+            self.state.update(addresses=addresses, rate=rate)
             run(
                 "ssh-keygen", "-qt", "ed25519", "-N", "", "-C", "cluster", "-f", self.folder / "key"
             )
@@ -174,6 +175,7 @@ class Cluster:
             for name in names:
                 self.wait_for(name)
             (self.folder / "state.json").write_text(json.dumps(self.state))
+            self.hand_over()
             for holder in holders:
                 holder.stdin.write(b"keep\n")
                 holder.stdin.close()
@@ -193,8 +195,9 @@ class Cluster:
 
     def wire_switch(self, pid, subnet):
         """A bridge in a namespace of its own, with one cable to this machine."""
-        link = self.state["link"]
+        link = f"mxc{subnet.split('.')[2]}"
         run("ip", "link", "add", link, "type", "veth", "peer", "name", "uplink", "netns", pid)
+        self.state["link"], self.has_wired = link, True  # two clusters may have wanted it
         run("ip", "addr", "add", f"{subnet}.1/24", "dev", link)
         run("ip", "link", "set", link, "up")
         run("ip", "link", "add", "bridge", "type", "bridge", inside=pid)
@@ -230,6 +233,14 @@ class Cluster:
         (self.folder / "known_hosts").write_text(known)
         (self.folder / "hosts").write_text("".join(f"{n}\n" for n in self.state["addresses"]))
 
+    def hand_over(self):
+        """Let who has called sudo log in to the hosts, and nobody else."""
+        if "SUDO_UID" in os.environ:
+            ids = int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"])
+            for path in [self.folder, *self.folder.iterdir()]:
+                if path == self.folder or path.is_file():
+                    os.chown(path, *ids)
+
     def wait_for(self, name):
         """Until a host lets us in."""
         for _ in range(50):
@@ -242,11 +253,14 @@ class Cluster:
 
     def down(self):
         """Kill the holders; their namespaces, and all that ran in them, go with them."""
+        # Else the link went with the switch, and may be another cluster's by now.
+        is_wired = self.has_wired or ("link" in self.state and "switch" in self.living())
         for name in self.living():
             os.kill(self.state["holders"][name][0], signal.SIGKILL)
         while self.living():
             time.sleep(0.02)
-        if "link" in self.state:
+        if is_wired:
+            self.has_wired = False
             run("ip", "link", "del", self.state["link"], check=False)
         for path in self.folder.iterdir() if self.folder.exists() else ():
             if path.is_dir() and HOST_NAME.fullmatch(path.name):  # others are other clusters

@@ -203,7 +203,8 @@ def parse_args(argv=None):
             parser.error(f"--ssh-option {option!r}: an option of ssh's, as in --ssh-option=-Ffile")
         if re.search("(?i)stricthostkeychecking[ =]*(no|off)", option):
             parser.error("--ssh-option: host keys are always checked; new hosts are accepted")
-    if args.sync_dst_dir is not None and args.sync_dst_dir.strip("/ ") == "":
+    args.sync_dst_dir = args.sync_dst_dir and re.sub("^~(/+|$)", "", args.sync_dst_dir)
+    if args.sync_dst_dir is not None and re.fullmatch("[/ ]*|~.*", args.sync_dst_dir):
         parser.error(f"--sync-dst-dir {args.sync_dst_dir!r}: name a folder")
     if args.check and args.no_check:
         parser.error("--check and --no-check contradict each other")

@@ -22,6 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ("requirements.txt", "requirements-cpu.txt", "requirements-common.txt", "constraints.txt")
+STAMP = "built-from.json"  # written last: without it the last run was cut short
 PYTHONS = ("python3.11", "python3.10", "python3.12", "python3.9", "python3.8", "python3")
 SUPPORTED = ((3, 8), (3, 12))
 # MXNet 1.9.1 has wheels for these, and Apple and Windows users should know it at once.
@@ -109,10 +110,22 @@ def choose_device(wanted):
     )
 
 
-def build(python, venv, requirements):
-    """Make the environment and install into it; print the error and return False if that fails."""
+def remove(venv):
+    """Remove an environment: first what says that it is built, last what says that it is one."""
+    if venv.is_symlink():  # to somebody else's
+        venv.unlink()
+    for path in [venv / STAMP, *venv.iterdir()] if venv.exists() else []:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(str(path))
+        elif path.exists() and path.name != "pyvenv.cfg":
+            path.unlink()
     if venv.exists():
         shutil.rmtree(str(venv))
+
+
+def build(python, venv, requirements):
+    """Make the environment and install into it; print the error and return False if that fails."""
+    remove(venv)
     pip = [venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--no-input", "-q"]
     files = ["-r", ROOT / requirements, "-c", ROOT / "constraints.txt"]
     for command in [python, "-m", "venv", venv], [*pip, "install", *files]:
@@ -124,16 +137,24 @@ def build(python, venv, requirements):
     return True
 
 
-def build_if_needed(args):
-    """Look at what is there, choose, build; return the exit status."""
-    stamp = args.venv / "built-from.json"  # written last: without it the last run was cut short
-    built = json.loads(stamp.read_text()) if stamp.exists() else {}
+def compare(args):
+    """Return what is wanted, and whether it is there."""
+    try:
+        built = json.loads((args.venv / STAMP).read_text())
+    except (OSError, ValueError):  # none, or cut short by a full disk
+        built = {}
     wanted = {
         "python": args.python or built.get("python", ""),
         "device": args.device or built.get("device", ""),
         "files": hashlib.sha256(b"".join((ROOT / f).read_bytes() for f in FILES)).hexdigest(),
     }
-    if built == wanted and (args.venv / "bin" / "python").exists():
+    return wanted, built == wanted and (args.venv / "bin" / "python").exists()
+
+
+def build_if_needed(args):
+    """Look at what is there, choose, build; return the exit status."""
+    wanted, is_there = compare(args)
+    if is_there:
         if args.dry_run:
             print(f"{args.venv.name} is up to date")
         return 0
@@ -161,7 +182,7 @@ def build_if_needed(args):
     requirements = "requirements.txt" if device == "gpu" else "requirements-cpu.txt"
     if not build(python, args.venv, requirements):
         return 1
-    stamp.write_text(json.dumps(wanted))
+    (args.venv / STAMP).write_text(json.dumps(wanted))
     print(f"Built {args.venv.name} in {time.time() - start:.0f} s.")
     return 0
 
@@ -179,8 +200,15 @@ def main():
     check_platform()
     import fcntl  # not on Windows, which check_platform refuses in plain words
 
-    args.venv.parent.mkdir(parents=True, exist_ok=True)
-    with open(f"{args.venv}.lock", "w") as lock:  # `make train` and `make test` may both come here
+    if compare(args)[1]:  # somebody else's, perhaps, and not to be written to
+        return build_if_needed(args)
+    try:
+        args.venv.parent.mkdir(parents=True, exist_ok=True)
+        lock = open(f"{args.venv}.lock", "w")  # noqa: SIM115
+    except OSError as error:
+        why = f"{args.venv}.lock: {error.strerror}; who may write there runs this first"
+        raise Unsuitable(why) from None
+    with lock:  # `make train` and `make test` may both come here
         fcntl.flock(lock, fcntl.LOCK_EX)
         return build_if_needed(args)
 

@@ -16,7 +16,7 @@ from workers import Workers
 
 def main():
     workers = Workers(mx.kv.create("dist_sync"))
-    memory = share_memory(workers, True)
+    memory = share_memory(workers, True, 0)
     if memory is None:
         print("no memory in common", flush=True)
         workers.barrier()

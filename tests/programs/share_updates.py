@@ -77,7 +77,7 @@ def main():
     store = mx.kv.create("dist_sync")
     stores = (Shifted(store, place) for place in itertools.count())
     workers = Workers(store)
-    memory = share_memory(workers, True)
+    memory = share_memory(workers, True, 0)
     for name in sys.argv[1:]:
         net, trainer = create(SharedMemoryTrainer, name, memory, next(stores))
         shared_net, sharded = create(ShardedTrainer, name, memory, next(stores))

@@ -1,5 +1,6 @@
 """One try at a job: connect, look, copy, start, watch, stop."""
 
+import random
 import secrets
 import signal
 import threading
@@ -15,6 +16,7 @@ FINISH_S = 15  # for servers and scheduler to end by themselves after the last w
 ELSEWHERE = "192.0.2.1"  # reserved for examples: whatever routes there is a host's main address
 DUMP_S = 2  # for stacks to be written
 LOGIN_S = ssh.CONNECT_S + 20  # a slow login included
+ANSWER_S = 120  # for a host to look around: a folder of a network that is away blocks for ever
 
 
 class Attempt(Watch):
@@ -39,6 +41,7 @@ class Attempt(Watch):
         # Not the job's: what ends the processes of a try must not find those of the next.
         self.mark = f"LAUNCH_MARK_{secrets.token_hex(8)}"
         self.over = threading.Event()
+        self.again, self.login_end = {}, 0  # hosts to log in to again, and when; how long at all
 
     def run(self):
         """Run to the end; returns when all workers have ended with 0, raises Failure else."""
@@ -75,18 +78,17 @@ class Attempt(Watch):
 
     def connect(self):
         """Reach every host, or say which ones cannot be reached."""
+        self.login_end = time.monotonic() + LOGIN_S
         for host in dict.fromkeys(self.job.hosts):
-            argv, env = self.job.supervisor(host)
-            try:
-                self.connections[host] = Connection(host, argv, self.events, env)
-            except FileNotFoundError:
-                why = f"{argv[0]} is not installed here: apt-get install openssh-client"
-                raise Failure(why) from None
-        end = time.monotonic() + LOGIN_S
+            self.connections[host] = self.open(host)
         while not all(c.ready or c.closed for c in self.connections.values()):
             self.step()
+            now = time.monotonic()
+            for host in [host for host, due in self.again.items() if now > due]:
+                del self.again[host]
+                self.connections[host] = self.open(host)
             for slow in self.connections.values():
-                if time.monotonic() > end and not slow.ready:
+                if now > self.login_end and not (slow.ready or slow.closed):
                     slow.give_up(f"no answer within {LOGIN_S} s")
             if self.failure and (self.asked or self.failure.kind != "away"):
                 raise self.failure
@@ -95,6 +97,23 @@ class Attempt(Watch):
             raise Failure("\n".join(lost), self.failure.status, kind="away")
         for connection in self.connections.values():
             connection.order("hold", mark=self.mark)
+
+    def open(self, host):
+        """Log in to a host."""
+        argv, env = self.job.supervisor(host)
+        try:
+            return Connection(host, argv, self.events, env)
+        except FileNotFoundError:
+            why = f"{argv[0]} is not installed here: apt-get install openssh-client"
+            raise Failure(why) from None
+
+    def on_closed(self, connection, status):
+        """Knock again at a server that takes ten logins at once and drops others at random."""
+        due = time.monotonic() + random.uniform(1, 3)
+        if connection.was_dropped() and not self.failure and due < self.login_end:
+            self.again[connection.host] = due
+        else:
+            super().on_closed(connection, status)
 
     def raise_failure(self):
         if self.failure:
@@ -105,9 +124,14 @@ class Attempt(Watch):
         answers = {}
         for connection, (name, fields) in orders.items():
             connection.order(name, **fields)
+        end = time.monotonic() + ANSWER_S
         while len(answers) < len(orders):
             connection, report = self.step()
             self.raise_failure()
+            if time.monotonic() > end:
+                silent = [c.host for c in orders if c not in answers]
+                why = f"no answer within {ANSWER_S} s (a folder on a network that is away?)"
+                raise Failure("\n".join(f"{host}: {why}" for host in silent), 255)
             if report.get("report") == kind and report.get("name", "check") == "check":
                 answers[connection] = report
         wrong = [f"{c.host}: {answers[c]['why']}" for c in orders if answers[c].get("why")]

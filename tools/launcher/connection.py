@@ -1,7 +1,11 @@
 """The line between the launcher and the supervisor of one host."""
 
+import contextlib
 import json
+import os
 import pathlib
+import re
+import signal
 import subprocess
 import threading
 import time
@@ -20,6 +24,7 @@ for name, source in {_MODULES!r}.items():
     exec(compile(source, name + ".py", "exec"), module.__dict__)
 sys.modules["supervisor"].Supervisor().run()
 """
+DROPPED = re.compile("kex_exchange_identification|Connection (closed|reset) by")
 REMOTE_PYTHON = "import sys;exec(eval(sys.stdin.buffer.readline()))"
 
 
@@ -30,7 +35,8 @@ class Connection:
     ----------
     host : Host
     argv : list of str
-        Starts the supervisor: `python3 -c REMOTE_PYTHON`, here or at the other end of ssh.
+        Starts the supervisor: `python3 -I -c REMOTE_PYTHON`, here or at the other end of ssh.
+        (-I: the folder that this is run in may have a random.py of its own.)
     events : queue.Queue
         Receives `(connection, report)`, where a report is a dict with a key "report": those of the
         supervisor, and of this end "said" (a line on ssh's standard error) and "closed".
@@ -75,12 +81,17 @@ class Connection:
     def kill(self):
         """End this end of the connection; the other end notices and ends everything there."""
         if self.popen.poll() is None:
-            self.popen.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.popen.pid, signal.SIGKILL)  # what ssh has started, too: a ProxyJump
 
     def give_up(self, why):
         """End a connection that has not come about."""
         self.given_up = why
         self.kill()
+
+    def was_dropped(self):
+        """Did a server that has too many logins at once send us away?"""
+        return self.ready is None and any(DROPPED.search(line) for line in self.last_words)
 
     def epitaph(self):
         """Why there is no connection, in one line."""

@@ -1,6 +1,6 @@
 """What a host has to say before a job starts on it: run there by preflight, Python 3.6 or later.
 
-    python3 - DIRECTORY create|- PROGRAM sh|- ROOT:PORT < hostcheck.py
+    python3 -I - DIRECTORY create|- PROGRAM sh|- ROOT:PORT < hostcheck.py
 
 Prints one JSON object; a value under "wrong" says why not.
 """
@@ -85,12 +85,16 @@ def check_reach(address):
 def main(directory, create, program, by_shell, address):
     answer = {"wrong": {}}
     answer["free"], answer["wrong"]["folder"] = check_directory(directory, create == "create")
+    answer["empty"] = not os.path.isdir(directory) or not os.listdir(directory)
     if os.path.isdir(directory):
         os.chdir(directory)
-    answer["wrong"]["command"] = check_program(program, by_shell == "sh")
     answer["wrong"]["network"] = check_reach(address)
-    if not answer["wrong"]["command"]:
-        answer["python"], answer["mxnet"], answer["wrong"]["mxnet"] = check_mxnet(program)
+    may_be_copied = create == "create" and "/" in program and not shutil.which(program)
+    answer["command"] = bool(program) and not may_be_copied  # else the start will tell
+    if answer["command"]:
+        answer["wrong"]["command"] = check_program(program, by_shell == "sh")
+        if not answer["wrong"]["command"]:
+            answer["python"], answer["mxnet"], answer["wrong"]["mxnet"] = check_mxnet(program)
     print(json.dumps(answer))
 
 

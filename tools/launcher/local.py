@@ -18,4 +18,4 @@ def supervisor(_host=None):
     if sys.prefix != sys.base_prefix or not shutil.which("python"):
         folder = str(pathlib.Path(sys.executable).parent)
         env["PATH"] = os.pathsep.join([folder, env.get("PATH", os.defpath)])
-    return [sys.executable, "-c", REMOTE_PYTHON], env
+    return [sys.executable, "-I", "-c", REMOTE_PYTHON], env

@@ -19,16 +19,18 @@ hosts
   --sync-dst-dir copies this folder with rsync, once to each host, without .git, .venv, caches,
   ./data, ./checkpoints, saved networks and *.rec. --sync-exclude adds patterns to these;
   --sync-exclude none drops them.
-  Before the start every host is asked, all at once: is there Python, has it MXNet, are the
-  folder, space for the copy and the command there, can it reach the scheduler? --check only asks.
+  Before the start every host is asked, all at once: are Python, the folder, space for the copy and
+  the command there, can it reach the scheduler; and has the command's Python MXNet, if it begins
+  with one? --check only asks. (A path that --sync-dst-dir may yet copy need not be there.)
 
 environment variables
   set for every process: DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT, DMLC_NUM_WORKER,
-    DMLC_NUM_SERVER, DMLC_NODE_HOST (in octal, which makes the rank), DMLC_TASK_ID, LAUNCH_JOB (the
-    same in all tries), LAUNCH_ATTEMPT (which try this is, from 1), LAUNCH_MAX_RESTARTS and
-    LAUNCH_GRACE (as given), LAUNCH_LOCAL_WORKERS (workers on this host); for workers
-    also LAUNCH_WORKER_ID (its rank) and LAUNCH_LOCAL_RANK (its place among those of its host)
-  set unless you do: OMP_NUM_THREADS (processors of the host / workers on it), PYTHONUNBUFFERED,
+    DMLC_NUM_SERVER, DMLC_NODE_HOST, DMLC_JOB_CLUSTER, LAUNCH_JOB (the same in all tries),
+    LAUNCH_ATTEMPT (which try this is, from 1), LAUNCH_MAX_RESTARTS and LAUNCH_GRACE (as given),
+    LAUNCH_LOCAL_WORKERS (workers on this host); for servers and workers DMLC_TASK_ID (their
+    DMLC_NODE_HOST is in octal, which makes the rank); for workers LAUNCH_WORKER_ID (its rank) and
+    LAUNCH_LOCAL_RANK (its place among those of its host)
+  set unless --env does: OMP_NUM_THREADS (processors of the host / workers on it), PYTHONUNBUFFERED,
     PYTHONFAULTHANDLER
   passed on by ssh: MXNET_*, DMLC_*, PS_*, OMP_*, KMP_*, NCCL_*, LD_LIBRARY_PATH, and what --env,
     --env-worker and --env-server name. Local processes inherit everything but PORT.
@@ -47,17 +49,19 @@ what happens on failure
   --start-timeout, --timeout, --stall-timeout: every Python process prints its stacks, then all are
     stopped. Nodes count as started when all have registered with the scheduler.
   TERM, INT (Ctrl-C), HUP to the launcher: the workers get TERM and --grace seconds to save. The job
-    ends then, with 75 if all have saved, also under --max-restarts. A second INT stops at once.
+    ends then, with 75 if all have ended so, also under --max-restarts. A second INT stops at once.
   USR1 is passed on to the workers. TERM or USR1 to a worker, by whoever needs its host: with
-    --model-prefix all workers of cifar10_dist.py save after the same step and end with 75.
-  --max-restarts N: after a failure the whole job starts again, up to N times, if it ran longer
-    than --min-uptime. A worker that ends with 75 (saved, start me again) is not counted, but if
+    --model-prefix all workers of cifar10_dist.py save after the same step (dist_async: soon) and
+    end with 75.
+  --max-restarts N: after a failure other than 2 the whole job starts again, up to N times, if it
+    ran longer than --min-uptime. A worker that ends with 75 (start me again) is not counted, but if
     that happens twice in a row within --min-uptime the job ends. If a host is away, the restart
     waits for it, up to --start-timeout. Without --max-restarts 75 ends the job, with 75.
 
 exit status
-  0 all workers ended with 0      75  stopped on request, and all workers have saved
-  2 nothing was started           124 a time limit    255 a host could not be reached, or was lost
+  0 all workers ended with 0      75  stopped on request, with all saved that there was
+  2 nothing was started, or a worker calls its command line wrong
+  124 a time limit                255 a host could not be reached, or was lost
   otherwise that of the process that failed first, or of the launcher: 128 + n for signal n
 
 ps-lite, which carries the data, neither encrypts nor asks who is there: private networks only.

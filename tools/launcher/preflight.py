@@ -38,11 +38,10 @@ def order(job, ready, address, copying):
     """The order to a supervisor that makes its host answer."""
     flags = "create" if copying else "-", "sh" if len(job.command) == 1 else "-"
     program = first_program(job.command)
-    if copying and "/" in program:
-        program = ""  # may be among what is copied: the start will tell
+    python = ready["executable"], "-I", "-"
     return {
         "name": "check",
-        "command": [ready["executable"], "-", job.directory, flags[0], program, flags[1], address],
+        "command": [*python, job.directory, flags[0], program, flags[1], address],
         "env": job.env["worker"],
         "stdin": SOURCE.read_text(),
     }
@@ -57,7 +56,7 @@ def judge(lines, status, needed):
         return {}, [("python", f"the check itself failed: {last}")]
     problems = [(column, why) for column, why in answer["wrong"].items() if why]
     free = answer.get("free")
-    if needed and free is not None and free < needed:
+    if needed and answer.get("empty") and free is not None and free < needed:
         problems.append(
             ("space", f"{free / MIB:.1f} MiB free, the copy needs {needed / MIB:.1f} MiB")
         )
@@ -72,6 +71,7 @@ def row(connection, answer, problems):
         "ssh": "ok",
         "python": answer.get("python") or connection.ready["python"],
         "mxnet": answer.get("mxnet") or "not asked",
+        "command": "ok" if answer.get("command") else "not asked",
         "folder": "no space" if "space" in wrong else f"{(answer.get('free') or 0) >> 30} GiB free",
     }
     return [facts.get(c, "ok") if c not in wrong else "FAILED" for c in COLUMNS]

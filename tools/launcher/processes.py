@@ -3,7 +3,7 @@
 Goes to every host together with `supervisor.py`: standard library only, Python 3.6 or later.
 
 Each process gets a session of its own and carries a mark in its environment, LAUNCH_MARK_… with
-the number of its job. What it forks inherits both, and is found by either: a daemon leaves the
+a number of its own try. What it forks inherits both, and is found by either: a daemon leaves the
 session but not the mark, a program that overwrites its environment (to set its title) stays in the
 session.
 """
@@ -217,10 +217,10 @@ class Child:
             if not any(pid in living for pid in self.told):
                 send_signal(signal.SIGTERM, living)
 
-    def note_line(self, stream, text, now):
+    def note_line(self, text, now):
         """Remember when an uncaught traceback began; one that was caught is followed by more."""
         self.idle_since = now
-        if stream == "err" and text.startswith("Traceback (most recent call last):"):
+        if text.endswith("Traceback (most recent call last):"):  # a progress bar may stand before
             # after "Exception in thread …" or "Exception ignored in …" the program goes on
             self.traceback_at = None if self.previous.startswith("Exception ") else now
         elif self.traceback_at and now - self.traceback_at > 2:  # its message may have many lines

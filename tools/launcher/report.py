@@ -11,6 +11,8 @@ HINTS = (
      "the host's key is not the one you know: if it was reinstalled, ssh-keygen -R HOST"),
     (r"Permission denied \(", None,
      "ssh has no key that this host takes: try `ssh HOST`, then ssh-copy-id or --ssh-option=-i…"),
+    (r"kex_exchange_identification|Connection (closed|reset) by", 255,
+     "its ssh server takes no more logins at once: MaxStartups in its sshd_config"),
     (r"Connection refused", 255, "no ssh server listens there: is it started, is the port right?"),
     (r"Could not resolve hostname", None, "no such name: the hosts file, or ~/.ssh/config?"),
     (r"timed out|No route to host|Network is unreachable", 255, "is the host up, and in reach?"),
@@ -24,7 +26,7 @@ HINTS = (
     (r"MemoryError|Cannot allocate memory|bad_alloc|out of memory", None,
      "memory ran out: a smaller --batch-size, or fewer workers on a host"),
     (None, 137, "SIGKILL often means memory ran out: `dmesg | grep -i kill` on that host tells"),
-    (None, 75, "it was asked to stop, and has saved: the same command goes on with --resume auto"),
+    (None, 75, "it was asked to stop; what it saved, the same command goes on from: --resume auto"),
     (None, 127, "command not found: give its full path, or put it on PATH"),
     (None, 126, "not executable: chmod +x, or put its interpreter in front"),
     (None, 139, "a crash in native code: its stack is above, if Python could print it"),
@@ -72,10 +74,12 @@ def explain(failure, log=None):
             clock = time.strftime("%H:%M:%S", time.localtime(member.ended))
             ran = member.ended - (member.started or member.ended)
             lines[0] += f", at {clock} after {ran:.1f} s"
-        if member.errors:
-            lines.append("its last lines on standard error:")
-            lines += [f"  {line[:LONGEST]}" for line in member.errors]
-            said += "\n".join(member.errors)
+        last = member.errors or member.lines
+        if last:
+            where = " on standard error" if member.errors else ""
+            lines.append(f"its last lines{where}:")
+            lines += [f"  {line[:LONGEST]}" for line in last]
+            said += "\n".join(last)
         if log:
             lines.append(f"its log: {log}")
     advice = hint(said, failure.status)

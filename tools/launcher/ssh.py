@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -15,6 +16,7 @@ from launcher.connection import REMOTE_PYTHON
 from launcher.watch import Failure
 
 CONNECT_S = 10
+VANISHED = 24  # rsync's status for files that went away while it copied, a log perhaps
 NOT_COPIED = (  # by default
     ".git/",
     ".venv/",
@@ -71,7 +73,7 @@ def _strict(words, name):
 
 def supervisor(host, options):
     """The command that starts the supervisor of a host, and its environment (as it is here)."""
-    remote = f"exec python3 -c '{REMOTE_PYTHON}'"
+    remote = f"exec python3 -I -c '{REMOTE_PYTHON}'"
     return [*ssh_argv(host, options), "--", host.name, remote], None
 
 
@@ -127,7 +129,9 @@ def copy(attempt):
     """
     job, running = attempt.job, {}
     # a launcher that is killed cannot end the copy, so let the kernel do that where it can
-    until_we_end = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
+    until_we_end = ["setpriv", "--pdeathsig", "KILL", "--"]
+    if not _runs([*until_we_end, "true"]):  # before util-linux 2.33, or elsewhere
+        until_we_end = []
     if not shutil.which("rsync"):
         raise Failure("rsync is not installed here: apt-get install rsync")
     try:
@@ -147,10 +151,22 @@ def copy(attempt):
     finally:
         for process, _ in running.values():
             if process.poll() is None:
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)  # its ssh, too
+    failed = []
     for host, (process, log) in running.items():
-        if process.returncode:
+        if process.returncode not in (0, VANISHED):
             log.seek(0)
             said = log.read().decode("utf-8", "replace").strip().splitlines()
-            why = f": {said[0]}" if said else ""
-            raise Failure(f"{host}: rsync ended with status {process.returncode}{why}")
+            causes = [line for line in said if re.search(r"rsync[: (]|not found|denied", line)]
+            why = "".join(f": {line}" for line in (causes or said[-1:])[:1])
+            failed.append(f"{host}: rsync ended with status {process.returncode}{why}")
+    if failed:
+        raise Failure("\n".join(failed))
+
+
+def _runs(argv):
+    """Can this command be run here?"""
+    try:
+        return subprocess.run(argv, stderr=subprocess.DEVNULL).returncode == 0
+    except FileNotFoundError:
+        return False

@@ -107,7 +107,7 @@ class Supervisor:
         """Pass on what a process wrote."""
         lines, more = stream.read()
         for text, end in lines:
-            stream.child.note_line(stream.name, text, time.monotonic())
+            stream.child.note_line(text, time.monotonic())
             self.report("line", name=stream.child.name, stream=stream.name, text=text, end=end)
         if not more:
             del self.streams[stream.pipe.fileno()]
@@ -129,7 +129,7 @@ class Supervisor:
             if child.status is None:
                 child.insist(now)
                 continue
-            if len(self.outgoing) >= MAX_BACKLOG:  # not read meanwhile: there may be more
+            if len(self.outgoing) >= MAX_BACKLOG and not self.leaving:  # there may be more to read
                 child.deadline = now + GRACE_S
             if now > child.deadline or not (child.streams or left):
                 for stream in child.streams:
@@ -171,7 +171,7 @@ class Supervisor:
         self.leave("it was told to")
 
     def order_hold(self, mark):
-        """The name of the variable that marks the job: from here on a guard stands by."""
+        """The name of the variable that marks the try: from here on a guard stands by."""
         self.mark = mark
         supervisor = os.getpid()
         pipe, self.guard_pipe = os.pipe()

@@ -56,6 +56,7 @@ class Member:
     status: int = None  # -n for signal n
     told: bool = False  # it was the launcher that asked it to end
     errors: collections.deque = field(default_factory=lambda: collections.deque(maxlen=20))
+    lines: collections.deque = field(default_factory=lambda: collections.deque(maxlen=20))
 
 
 class Watch:
@@ -174,10 +175,12 @@ class Watch:
         if member is None:  # a check, whose output is for us
             connection.answers.append(text)
             return
-        if name == "scheduler" and stream == "err" and self.on_registration(text):
+        if name == "scheduler" and self.on_registration(text):
             return
-        if stream == "err" and text:
-            member.errors.append(text)
+        if text:
+            member.lines.append(text)  # a command may send its errors there: 2>&1
+            if stream == "err":
+                member.errors.append(text)
         self.record.line(member.process, text, end)
         self.console.line(member.process, stream, text, end)
         self.last_output = time.monotonic()  # the screen may have been slow to take it
@@ -203,9 +206,10 @@ class Watch:
             self.console.say(f"{connection.host}: {text}")
 
     def on_hung(self, connection, name):
-        if name in self.members:
+        member = self.members.get(name)
+        if member and member.process.role == "worker":  # others are idle whenever workers compute
             message = "printed a traceback, and has neither written nor computed since (10 s)"
-            self.fail(message, 1, self.members[name])
+            self.fail(message, 1, member)
 
     def on_leaving(self, connection, why):
         if why != "it was told to":
@@ -230,6 +234,6 @@ class Watch:
             self.console.say(f"{member.process} {describe(status)} after all workers had ended")
             return
         kind, message = "failed", describe(status)
-        if name == "scheduler" and "bind failed" in " ".join(member.errors):
+        if name == "scheduler" and "bind failed" in " ".join(member.lines):
             kind = "again"
         self.fail(message, shell_status(status), member, kind)
