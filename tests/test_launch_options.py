@@ -194,6 +194,9 @@ def test_without_an_ssh_client_one_line_says_so(tmp_path):
     assert job.text() == "[launch] ssh is not installed here: apt-get install openssh-client\n"
 
 
+NO_SETTINGS = 'for word; do [ "$word" != -G ] || exit 0; done'  # the user's own, which -G asks for
+
+
 def false_ssh(folder, *lines):
     """Put a program in front of PATH that takes ssh's place; its ``$last`` is the command."""
     file = folder / "ssh"
@@ -202,16 +205,52 @@ def false_ssh(folder, *lines):
     return {"PATH": f"{folder}:{os.environ['PATH']}"}
 
 
-def test_a_login_that_hangs_is_given_up(tmp_path):
-    env = false_ssh(tmp_path, 'for word; do [ "$word" != -G ] || exit 0; done', "exec sleep 77")
-    shorter = "import sys, launch, launcher.attempt; launcher.attempt.LOGIN_S = 2; "
-    shorter += "sys.exit(launch.main(['-n', '1', '-H', 'd1,', 'true']))"
-    env["PYTHONPATH"] = str(ROOT / "tools")
-    done = subprocess.run(
-        [sys.executable, "-c", shorter], env={**os.environ, **env}, stderr=subprocess.PIPE
+def changed(hosts, env, *changes):
+    """Run the launcher on these hosts with some of its own settings changed."""
+    program = ["import sys, launch, launcher.attempt, launcher.preflight, pathlib", *changes]
+    program += [f"sys.exit(launch.main(['-n', '1', '-H', '{hosts}', 'true']))"]
+    return subprocess.run(
+        [sys.executable, "-c", "\n".join(program)],
+        env={**os.environ, **env, "PYTHONPATH": str(ROOT / "tools")},
+        stderr=subprocess.PIPE,
+        text=True,
     )
+
+
+def test_a_login_that_hangs_is_given_up(tmp_path):
+    env = false_ssh(tmp_path, NO_SETTINGS, "exec sleep 77")
+    done = changed("d1,", env, "launcher.attempt.LOGIN_S = 2")
     assert done.returncode == 255
-    assert done.stderr.decode() == "[launch] d1: no connection: no answer within 2 s\n"
+    assert done.stderr == "[launch] d1: no connection: no answer within 2 s\n"
+
+
+def test_a_refused_login_is_told_beside_one_that_hangs(tmp_path):
+    refused = "echo 'alice@d1: Permission denied (publickey).' >&2; exit 255"
+    act = f"case $* in *d1*) {refused};; esac"
+    env = false_ssh(tmp_path, NO_SETTINGS, act, "exec sleep 77")
+    done = changed("d1,d2", env, "launcher.attempt.LOGIN_S = 2")
+    assert done.returncode == 255
+    assert "d1: no connection: alice@d1: Permission denied" in done.stderr
+    assert "d2: no connection: no answer within 2 s" in done.stderr
+
+
+def test_a_login_that_a_busy_server_drops_is_tried_again(tmp_path):
+    dropped = "echo 'kex_exchange_identification: Connection closed by remote host' >&2; exit 255"
+    count = f"echo x >> {tmp_path}/logins; [ $(wc -l < {tmp_path}/logins) -gt 2 ]"
+    act = f"{count} || {{ {dropped}; }}"
+    env = false_ssh(tmp_path, NO_SETTINGS, act, 'exec sh -c "$last"')
+    job = launch(tmp_path, "-n", 1, "-H", "d1,", "--no-check", "echo hi", env=env, cwd="/tmp")
+    assert job.status == 0 and "[worker 0 d1] hi" in job.text(), job.text()
+
+
+def test_a_host_that_does_not_answer_a_question_is_named(tmp_path):
+    """Its folder is on a network that is away, say: a look at it never returns."""
+    env = false_ssh(tmp_path, NO_SETTINGS, 'exec sh -c "$last"')
+    (tmp_path / "never.py").write_text("import time; time.sleep(77)")
+    never = f"launcher.preflight.SOURCE = pathlib.Path('{tmp_path}/never.py')"
+    done = changed("d1,", env, "launcher.attempt.ANSWER_S = 2", never)
+    assert done.returncode == 255
+    assert "d1: no answer within 2 s" in done.stderr
 
 
 def test_a_greeting_without_an_end_is_passed_over(tmp_path):
@@ -479,48 +518,6 @@ def test_a_tilde_that_the_shell_left_is_the_home_over_there(tmp_path):
     options = ("-n", 1, "-H", "d8,", "--dry-run", "--sync-dst-dir=~/a job", "true")
     said = launch(tmp_path, *options).text()
     assert "a job" in said and "~" not in said
-
-
-def test_a_login_that_a_busy_server_drops_is_tried_again(tmp_path):
-    dropped = "echo 'kex_exchange_identification: Connection closed by remote host' >&2; exit 255"
-    count = f"echo x >> {tmp_path}/logins; [ $(wc -l < {tmp_path}/logins) -gt 2 ]"
-    look = 'for word; do [ "$word" != -G ] || exit 0; done'
-    env = false_ssh(tmp_path, look, f"{count} || {{ {dropped}; }}", 'exec sh -c "$last"')
-    job = launch(tmp_path, "-n", 1, "-H", "d1,", "--no-check", "echo hi", env=env, cwd="/tmp")
-    assert job.status == 0 and "[worker 0 d1] hi" in job.text(), job.text()
-
-
-def test_a_refused_login_is_told_beside_one_that_hangs(tmp_path):
-    look = 'for word; do [ "$word" != -G ] || exit 0; done'
-    refused = "echo 'alice@d1: Permission denied (publickey).' >&2; exit 255"
-    env = false_ssh(tmp_path, look, f"case $* in *d1*) {refused};; esac", "exec sleep 77")
-    shorter = "import sys, launch, launcher.attempt; launcher.attempt.LOGIN_S = 2; "
-    shorter += "sys.exit(launch.main(['-n', '1', '-H', 'd1,d2', 'true']))"
-    env["PYTHONPATH"] = str(ROOT / "tools")
-    done = subprocess.run(
-        [sys.executable, "-c", shorter], env={**os.environ, **env}, stderr=subprocess.PIPE
-    )
-    assert done.returncode == 255
-    said = done.stderr.decode()
-    assert "d1: no connection: alice@d1: Permission denied" in said
-    assert "d2: no connection: no answer within 2 s" in said
-
-
-def test_a_host_that_does_not_answer_a_question_is_named(tmp_path):
-    """Its folder is on a network that is away, say: a look at it never returns."""
-    look = 'for word; do [ "$word" != -G ] || exit 0; done'
-    env = false_ssh(tmp_path, look, 'exec sh -c "$last"')
-    shorter = "import sys, launch, launcher.attempt, launcher.preflight, pathlib\n"
-    shorter += "launcher.attempt.ANSWER_S = 2\n"
-    shorter += f"launcher.preflight.SOURCE = pathlib.Path('{tmp_path}/never.py')\n"
-    shorter += "sys.exit(launch.main(['-n', '1', '-H', 'd1,', 'true']))"
-    (tmp_path / "never.py").write_text("import time; time.sleep(77)")
-    env["PYTHONPATH"] = str(ROOT / "tools")
-    done = subprocess.run(
-        [sys.executable, "-c", shorter], env={**os.environ, **env}, stderr=subprocess.PIPE
-    )
-    assert done.returncode == 255
-    assert "d1: no answer within 2 s" in done.stderr.decode()
 
 
 def test_a_program_that_goes_on_after_a_traceback_has_not_failed(tmp_path):
