@@ -78,7 +78,7 @@ def _spans(params):
     """Yield each parameter with where its gradient starts and stops in the bucket."""
     start = 0
     for param in params:
-        stop = start + param.data().size
+        stop = start + param.list_data()[0].size
         yield param, start, stop
         start = -(-stop // ALIGN) * ALIGN
 
@@ -102,5 +102,5 @@ def _group(params, bucket_bytes):
             groups.append([])
             size = 0
         groups[-1].append(param)
-        size += param.data().size * 4
+        size += param.list_data()[0].size * 4
     return [group[::-1] for group in groups[::-1]]

@@ -47,6 +47,7 @@ CIFAR10 = Collection(  # Krizhevsky 2009, binary version; the same sums stand in
     ),
 )
 TIMEOUT_S = 5  # to connect, and between two pieces
+REMAINS_S = 3600  # without a change: nobody is at it any more
 FAILURE_HOLDS_S = 60  # workers that waited for a download that failed do not try again
 
 
@@ -201,10 +202,11 @@ def _find(folder, collection):
 
 
 def _remove_remains(folder):
-    """Remove what a download left that was killed."""
+    """Remove what a download left that was killed; another host's lock may not be seen here."""
+    before = time.time() - REMAINS_S
     for path in [*folder.glob(".download-*"), *folder.glob(".part-*")]:
-        if path.name != ".download-failed":
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
+            if path.name != ".download-failed" and path.stat().st_mtime < before:
                 path.unlink()
 
 

@@ -1,6 +1,7 @@
 """How the program ends: one line for a mistake of the user's, the traceback for one of ours."""
 
 import contextlib
+import errno
 import os
 import sys
 import traceback
@@ -62,5 +63,8 @@ def flush(stream):
     """Flush a stream whose reader may be gone."""
     try:
         stream.flush()
-    except (OSError, AttributeError):  # None, where it was closed before
+    except AttributeError:  # None: it was closed before
         pass
+    except OSError as error:
+        if error.errno == errno.ENOSPC:  # Python would try again, and end with status 120
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

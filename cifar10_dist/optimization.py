@@ -103,7 +103,7 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch, start=None):
     else:
         common = (params, args.optimizer, options, store, lookahead)
         has_one_cpu = args.allreduce == "auto" and ctx == [mx.cpu()]
-        num_bytes = 4 * sum(p.data().size for p in params.values() if p.grad_req != "null")
+        num_bytes = 4 * sum(p.list_data()[0].size for p in params.values() if p.grad_req != "null")
         # Gradients of each, weights, and what an optimizer keeps of each weight.
         size = num_bytes * (workers.count + 4)
         memory = share_memory(workers, has_one_cpu, size) if workers.count > 1 else None

@@ -140,7 +140,9 @@ class Progress:
 
     def report_size(self, net):
         """Print the number of parameters that are learned, and the peak memory of this process."""
-        learned = [p.data().size for p in net.collect_params().values() if p.grad_req != "null"]
+        learned = [
+            p.list_data()[0].size for p in net.collect_params().values() if p.grad_req != "null"
+        ]
         peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # Linux counts in kB
         self.say(f"Parameters: {sum(learned)}\nPeak memory: {peak_mb:.1f} MB")
 

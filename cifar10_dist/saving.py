@@ -94,7 +94,10 @@ class Saver:
         """Wait until all is written and all workers have come here; return the exit status."""
         self._wait()
         if self._is_stopped and self._workers.rank == 0 and not self._failed:
-            print(f"Stopped and saved {self._newest}: --resume auto goes on from it", flush=True)
+            with contextlib.suppress(OSError):  # a log on a full disk
+                print(
+                    f"Stopped and saved {self._newest}: --resume auto goes on from it", flush=True
+                )
         failed = bool(self._workers.sum([self._failed])[0])
         self._stopper.finish()
         self._workers.barrier()
@@ -106,7 +109,9 @@ class Saver:
         if self._workers.rank > 0:
             return
         self._wait()  # for the checkpoint before
-        params = {p.name: p.data().copyto(mx.cpu()) for p in self._net.collect_params().values()}
+        params = {
+            p.name: p.list_data()[0].copyto(mx.cpu()) for p in self._net.collect_params().values()
+        }
         if step:
             params.update(mean_statistics(self._net, statistics))
         arguments = set(mx.sym.load_json(self._symbol).list_arguments())

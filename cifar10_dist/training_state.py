@@ -103,7 +103,7 @@ def gather_statistics(net, workers):
         return np.zeros((workers.count, 1, 0), np.float32)
     num_devices = len(params[0].list_ctx())
     most = int(workers.gather([num_devices]).max())
-    own = np.full((most, sum(param.data().size for param in params)), np.nan, np.float32)
+    own = np.full((most, sum(param.list_data()[0].size for param in params)), np.nan, np.float32)
     for device in range(num_devices):
         own[device] = np.concatenate([p.list_data()[device].asnumpy().ravel() for p in params])
     pairs = np.concatenate([own.ravel(), np.zeros(own.size % 2, np.float32)])
@@ -132,7 +132,7 @@ def mean_statistics(net, rows):
     """Return the mean over all devices of all workers, an array for each parameter by name."""
     params = running_statistics(net)
     mean = np.nanmean(rows.astype(np.float64), axis=(0, 1)) if params else rows
-    ends = np.cumsum([param.data().size for param in params])
+    ends = np.cumsum([param.list_data()[0].size for param in params])
     return {
         param.name: mx.nd.array(values.reshape(param.shape), dtype="float32")
         for param, values in zip(params, np.split(mean, ends[:-1]) if params else ())

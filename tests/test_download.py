@@ -6,6 +6,7 @@ import hashlib
 import http.server
 import io
 import json
+import os
 import subprocess
 import sys
 import tarfile
@@ -108,9 +109,11 @@ def test_what_a_killed_download_left_is_removed(server, tmp_path):
     (folder / "tiny.tar.gz").write_bytes(archive(FILES))
     for name in (".download-abcd", ".part-efgh"):
         (tmp_path / name).write_bytes(b"half")
+        os.utime(tmp_path / name, (0, 0))
+    (tmp_path / ".part-of-another-host").write_bytes(b"half")
     tiny = collection((folder / "tiny.tar.gz").read_bytes(), f"{url}/tiny.tar.gz")
     assert download.fetch(tmp_path, tiny) == tmp_path
-    assert names(tmp_path) == ["a.bin", "b.bin", "served"]
+    assert names(tmp_path) == [".part-of-another-host", "a.bin", "b.bin", "served"]
 
 
 def test_without_locks_each_downloads_for_itself(server, tmp_path, monkeypatch):

@@ -166,6 +166,17 @@ def test_a_full_disk_for_the_metrics_does_not_end_the_training(tmp_path, capsys)
     assert "/dev/full: epoch 0 could not be written: No space left on device" in printed.err
 
 
+@pytest.mark.parametrize("network", ["resnet --num-layers 8", "fast"])
+def test_devices_need_not_hold_the_current_one(tmp_path, network):
+    """As GPUs, of which MXNet's current device, cpu(0), is none."""
+    words = f"{sys.executable} tests/programs/other_devices.py --data synthetic --num-examples 640"
+    words += f" --batch-size 64 --benchmark 1 --network {network} --model-prefix {tmp_path}/model"
+    for epochs in (1, 2):
+        job = launch(2, *words.split(), "--num-epochs", str(epochs), "--resume", "auto")
+        assert_agree(job, 2, 1)
+    assert "2 device(s) each (cpu(1), cpu(2))" in job.stdout and "model-0001" in job.stdout
+
+
 def test_a_full_disk_for_tensorboard_does_not_end_the_training(tmp_path, capsys):
     progress = Progress(0, 1, log_dir=str(tmp_path))
     file = progress._events._py_recordio_writer

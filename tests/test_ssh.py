@@ -181,6 +181,9 @@ def test_a_program_that_may_yet_be_copied_need_not_be_there(tmp_path):
     job = launch(tmp_path, *copying, "/home/ubuntu/not-yet/train.sh", cwd=tmp_path)
     assert job.status == 0, job.text()
     assert re.search(r"d2 +ok +3\.\d+\.\d+ +not asked +not asked", job.last_words())
+    on_host("d2", "mkdir -p not-yet/env && cp /bin/true not-yet/env/python")  # of an earlier copy
+    job = launch(tmp_path, *copying, "env/python", "train.py", cwd=tmp_path)
+    assert job.status == 0, job.text()
     job = launch(tmp_path, *copying, "/usr/bin/python3", "train.py", cwd=tmp_path)
     assert job.status == 2
     assert "d1: /usr/bin/python3: No module named 'mxnet'" in job.last_words()

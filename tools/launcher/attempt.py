@@ -1,5 +1,6 @@
 """One try at a job: connect, look, copy, start, watch, stop."""
 
+import collections
 import random
 import secrets
 import signal
@@ -16,6 +17,7 @@ FINISH_S = 15  # for servers and scheduler to end by themselves after the last w
 ELSEWHERE = "192.0.2.1"  # reserved for examples: whatever routes there is a host's main address
 DUMP_S = 2  # for stacks to be written
 LOGIN_S = ssh.CONNECT_S + 20  # a slow login included
+MOST_LOGINS = 6  # to a host whose server drops some
 ANSWER_S = 120  # for a host to look around: a folder of a network that is away blocks for ever
 
 
@@ -42,6 +44,7 @@ class Attempt(Watch):
         self.mark = f"LAUNCH_MARK_{secrets.token_hex(8)}"
         self.over = threading.Event()
         self.again, self.login_end = {}, 0  # hosts to log in to again, and when; how long at all
+        self.logins = collections.Counter()  # tries of each host
 
     def run(self):
         """Run to the end; returns when all workers have ended with 0, raises Failure else."""
@@ -100,6 +103,7 @@ class Attempt(Watch):
 
     def open(self, host):
         """Log in to a host."""
+        self.logins[host] += 1
         argv, env = self.job.supervisor(host)
         try:
             return Connection(host, argv, self.events, env)
@@ -110,7 +114,8 @@ class Attempt(Watch):
     def on_closed(self, connection, status):
         """Knock again at a server that takes ten logins at once and drops others at random."""
         due = time.monotonic() + random.uniform(1, 3)
-        if connection.was_dropped() and not self.failure and due < self.login_end:
+        may_try = self.logins[connection.host] < MOST_LOGINS and due < self.login_end
+        if connection.was_dropped() and may_try and not self.failure:
             self.again[connection.host] = due
         else:
             super().on_closed(connection, status)
@@ -236,6 +241,8 @@ class Attempt(Watch):
     def leave(self):
         """Let the supervisors go, and see that they do."""
         self.leaving = True
+        for host in self.again:  # waited for, and not there
+            self.connections[host].closed = True
         for connection in self.connections.values():
             connection.order("leave")
         end = time.monotonic() + GRACE_S + 2

@@ -25,6 +25,7 @@ for name, source in {_MODULES!r}.items():
 sys.modules["supervisor"].Supervisor().run()
 """
 DROPPED = re.compile("kex_exchange_identification|Connection (closed|reset) by")
+REFUSED = re.compile("denied|refused|timed out|resolve|No route|UNKNOWN port|Too many auth")
 REMOTE_PYTHON = "import sys;exec(eval(sys.stdin.buffer.readline()))"
 
 
@@ -81,7 +82,7 @@ class Connection:
     def kill(self):
         """End this end of the connection; the other end notices and ends everything there."""
         if self.popen.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(OSError):
                 os.killpg(self.popen.pid, signal.SIGKILL)  # what ssh has started, too: a ProxyJump
 
     def give_up(self, why):
@@ -91,7 +92,8 @@ class Connection:
 
     def was_dropped(self):
         """Did a server that has too many logins at once send us away?"""
-        return self.ready is None and any(DROPPED.search(line) for line in self.last_words)
+        words = "\n".join(self.last_words)
+        return self.ready is None and bool(DROPPED.search(words)) and not REFUSED.search(words)
 
     def epitaph(self):
         """Why there is no connection, in one line."""

@@ -85,11 +85,15 @@ def check_reach(address):
 def main(directory, create, program, by_shell, address):
     answer = {"wrong": {}}
     answer["free"], answer["wrong"]["folder"] = check_directory(directory, create == "create")
-    answer["empty"] = not os.path.isdir(directory) or not os.listdir(directory)
+    place = os.path.abspath(directory)
+    is_inside = os.path.abspath(os.path.join(place, program)).startswith(place + os.sep)
+    is_readable = os.path.isdir(directory) and os.access(directory, os.R_OK)
+    answer["empty"] = not os.path.isdir(directory) or (is_readable and not os.listdir(directory))
     if os.path.isdir(directory):
         os.chdir(directory)
     answer["wrong"]["network"] = check_reach(address)
-    may_be_copied = create == "create" and "/" in program and not shutil.which(program)
+    may_be_copied = create == "create" and "/" in program
+    may_be_copied = may_be_copied and (is_inside or not shutil.which(program))
     answer["command"] = bool(program) and not may_be_copied  # else the start will tell
     if answer["command"]:
         answer["wrong"]["command"] = check_program(program, by_shell == "sh")

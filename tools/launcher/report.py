@@ -11,7 +11,7 @@ HINTS = (
      "the host's key is not the one you know: if it was reinstalled, ssh-keygen -R HOST"),
     (r"Permission denied \(", None,
      "ssh has no key that this host takes: try `ssh HOST`, then ssh-copy-id or --ssh-option=-i…"),
-    (r"kex_exchange_identification|Connection (closed|reset) by", 255,
+    (r"no connection: (kex_exchange_identification|Connection (closed|reset) by (?!UNKNOWN))", 255,
      "its ssh server takes no more logins at once: MaxStartups in its sshd_config"),
     (r"Connection refused", 255, "no ssh server listens there: is it started, is the port right?"),
     (r"Could not resolve hostname", None, "no such name: the hosts file, or ~/.ssh/config?"),

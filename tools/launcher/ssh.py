@@ -3,6 +3,7 @@
 Nothing secret is on these command lines: environments travel over standard input.
 """
 
+import contextlib
 import functools
 import os
 import re
@@ -16,6 +17,10 @@ from launcher.connection import REMOTE_PYTHON
 from launcher.watch import Failure
 
 CONNECT_S = 10
+CAUSE = re.compile(  # of rsync's end: its own word or ssh's, and no greeting
+    r"^ssh: |kex_exchange|Connection (closed|reset|refused)|verification failed|"
+    r"rsync[: (]|not found|denied"
+)
 VANISHED = 24  # rsync's status for files that went away while it copied, a log perhaps
 NOT_COPIED = (  # by default
     ".git/",
@@ -151,13 +156,14 @@ def copy(attempt):
     finally:
         for process, _ in running.values():
             if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)  # its ssh, too
+                with contextlib.suppress(OSError):
+                    os.killpg(process.pid, signal.SIGKILL)  # its ssh, too
     failed = []
     for host, (process, log) in running.items():
         if process.returncode not in (0, VANISHED):
             log.seek(0)
             said = log.read().decode("utf-8", "replace").strip().splitlines()
-            causes = [line for line in said if re.search(r"rsync[: (]|not found|denied", line)]
+            causes = [line for line in said if CAUSE.search(line)]
             why = "".join(f": {line}" for line in (causes or said[-1:])[:1])
             failed.append(f"{host}: rsync ended with status {process.returncode}{why}")
     if failed:

@@ -1,0 +1,11 @@
+"""The training program on two devices of which MXNet's current one, cpu(0), is none: as on GPUs."""
+
+import mxnet_setup  # noqa: F401
+
+import mxnet as mx
+from failure import run
+
+import cifar10_dist
+
+cifar10_dist.choose_devices = lambda args: [mx.cpu(1), mx.cpu(2)]
+run(cifar10_dist.main, "other_devices.py")
