@@ -22,6 +22,8 @@ from cluster_host import write_files
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HOST_NAME = re.compile(r"d\d+")
+# A login that outlives us, and the host, ends all the same.
+ENDS = ("-oConnectTimeout=10", "-oServerAliveInterval=3", "-oServerAliveCountMax=3")
 CONGESTION_CONTROLS = pathlib.Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 NEEDED = {  # program: Debian package
     "ip": "iproute2",
@@ -244,8 +246,8 @@ class Cluster:
     def wait_for(self, name):
         """Until a host lets us in."""
         for _ in range(50):
-            ssh = ("ssh", "-F", self.folder / "ssh_config", "-oBatchMode=yes", name, "hostname")
-            if run(*ssh, check=False).strip() == name:
+            ssh = ("ssh", "-F", self.folder / "ssh_config", "-oBatchMode=yes", *ENDS, name)
+            if run(*ssh, "hostname", check=False).strip() == name:
                 return
             time.sleep(0.1)
         log = (self.folder / f"{name}.log").read_text().strip().splitlines()
