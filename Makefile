@@ -23,7 +23,7 @@ START := $(firstword $(foreach name,python3 python3.11 python3.10 python3.12 pyt
 help:
 	@echo "make setup             build .venv (PYTHON=python3.10, DEVICE=cpu or gpu: default, what fits)"
 	@echo "make train             train on CIFAR-10-like images, 2 workers on this machine (WORKERS=, ARGS=)"
-	@echo "make test              run the tests (TESTS=tests/test_mxnet_setup.py)"
+	@echo "make test              run the tests (TESTS=tests/lesson)"
 	@echo "make jupyter           open the notebooks in JupyterLab (JUPYTER_ARGS=--no-browser)"
 	@echo "make notebooks         run the notebooks and keep what they put out (DATA=folder of images)"
 	@echo "make cluster           two real ssh hosts on this machine, as root on Linux (HOSTS=)"
@@ -58,7 +58,7 @@ cluster: setup
 	@.venv/bin/python tools/cluster.py up --hosts $(HOSTS)
 
 chaos: setup
-	@LAUNCH_CHAOS_RUNS=$(RUNS) .venv/bin/python -m pytest tests/test_launch_chaos.py
+	@LAUNCH_CHAOS_RUNS=$(RUNS) .venv/bin/python -m pytest tests/launcher/test_launch_chaos.py
 	@PYTHONPATH=cifar10_dist .venv/bin/python tests/training_chaos.py $(RUNS)
 
 # PyTorch has an environment of its own: it wants another NumPy.

@@ -25,11 +25,11 @@ sys.path.insert(0, str(ROOT / "cifar10_dist"))
 import mxnet_setup  # noqa: E402, F401
 
 import mxnet as mx  # noqa: E402
-from averaging import WorkerTrainer  # noqa: E402
-from network import create_network  # noqa: E402
-from resume import Start  # noqa: E402
-from saving import Saver  # noqa: E402
-from stopping import Stopper  # noqa: E402
+from networks.by_name import create_network  # noqa: E402
+from saving.saver import Saver  # noqa: E402
+from saving.start import Start  # noqa: E402
+from saving.stopper import Stopper  # noqa: E402
+from trainers.worker_trainer import WorkerTrainer  # noqa: E402
 from training import CrossEntropy, forward_backward  # noqa: E402
 from workers import Workers  # noqa: E402
 

@@ -47,15 +47,15 @@ if not has_threads:  # as MXNet does by itself: half of the processors, but at l
 
 import mxnet as mx  # noqa: E402
 import numpy as np  # noqa: E402
-import synthetic  # noqa: E402
-from averaging import WorkerTrainer  # noqa: E402
-from buckets import BucketTrainer  # noqa: E402
-from failure import run  # noqa: E402
-from few_pixels import use_products  # noqa: E402
 from loader import TrainLoader  # noqa: E402
 from mxnet import autograd, gluon  # noqa: E402
-from sharded_updates import ShardedTrainer  # noqa: E402
-from shared_memory import SharedMemoryTrainer, share_memory  # noqa: E402
+from networks.few_pixels import use_products  # noqa: E402
+from process.failure import run  # noqa: E402
+from sources import synthetic  # noqa: E402
+from trainers.buckets import BucketTrainer  # noqa: E402
+from trainers.sharded_updates import ShardedTrainer  # noqa: E402
+from trainers.shared_memory import SharedMemoryTrainer, share_memory  # noqa: E402
+from trainers.worker_trainer import WorkerTrainer  # noqa: E402
 from workers import Workers  # noqa: E402
 
 

@@ -14,9 +14,9 @@ import mxnet_setup  # noqa: F401
 
 import mxnet as mx
 import numpy as np
-import synthetic
 from loader import Augmentation, TrainLoader
 from mxnet import gluon
+from sources import synthetic
 
 BATCH_SIZE, ROUNDS = 256, 5
 

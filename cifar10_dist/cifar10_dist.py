@@ -18,24 +18,24 @@ import os
 import mxnet_setup  # noqa: F401  first: MXNet reads these settings when it is imported
 
 import mxnet as mx
-from checkpoint import check_prefix
-from compression import check_compression
-from data import ImageSource
-from devices import choose_devices
-from failure import run
-from fast_network import num_to_whiten
 from loader import RepeatedBatch
-from network import create_network
-from optimization import check_optimizer, create_trainer, explain
-from options import parse_args
-from precision import set_dtype
-from progress import Progress, measure_reading, profiled
-from resume import find_start
-from saving import Saver, files_finished
-from seeding import Seeds, draws_numbers
-from stopping import Stopper
+from networks.by_name import create_network
+from networks.fast import num_to_whiten
+from networks.precision import set_dtype
+from process.devices import choose_devices
+from process.failure import run
+from process.options import parse_args
+from process.progress import Progress, measure_reading, profiled
+from process.versions import versions
+from saving.checkpoint import check_prefix
+from saving.saver import Saver, files_finished
+from saving.seeds import Seeds, draws_numbers
+from saving.start import find_start
+from saving.stopper import Stopper
+from sources.images import ImageSource
+from trainers.compression import check_compression
+from trainers.create import check_optimizer, create_trainer, explain
 from training import CrossEntropy, evaluate, pull_weights, train_epoch
-from versions import versions
 from workers import Workers, average_statistics
 
 

@@ -33,7 +33,7 @@ from importlib import metadata, util
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from parameter_server import serve_if_told
+from process.parameter_server import serve_if_told
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
 # Each after the libraries it needs itself.

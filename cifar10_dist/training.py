@@ -8,7 +8,7 @@ from mxnet import autograd
 from mxnet.contrib import amp
 from mxnet.gluon import HybridBlock
 from mxnet.gluon.utils import split_and_load
-from network import starts_with_batchnorm
+from networks.by_name import starts_with_batchnorm
 from workers import average_statistics
 
 STEPS_AHEAD = 2  # that Python may queue before MXNet has computed them

@@ -6,7 +6,7 @@ import time
 
 import mxnet as mx
 import numpy as np
-from failure import UsageError
+from process.failure import UsageError
 
 FIRST_KEY = 100_000  # above the keys of any Trainer, which count from 0
 LAST_KEY = 215_327  # ps-lite multiplies keys by 9973 in 32 bits

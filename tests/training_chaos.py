@@ -25,9 +25,9 @@ from pathlib import Path
 
 import mxnet_setup  # noqa: F401
 
-from checkpoint import Broken
 from launching import cluster, on_hosts, why_no_cluster
 from restarting import GLOBAL_BATCH, OPTIONS, PROGRAM, Job, assert_same
+from saving.checkpoint import Broken
 
 LIMIT_S = 300  # for a training with its restarts: 20 s on an idle machine
 STARTS = 4  # of the launcher, by a harness that starts it again

@@ -11,8 +11,8 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
 import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
 
 import mxnet as mx
-from failure import run
-from network import create_network
+from networks.by_name import create_network
+from process.failure import run
 from training import CrossEntropy, forward_backward
 
 # Size of the array of each key; the keys are above those of the Trainer, which count from 0.

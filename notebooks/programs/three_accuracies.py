@@ -12,11 +12,11 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 
 import mxnet as mx
 import numpy as np
-from data import ImageSource
-from failure import run
 from loader import EvalLoader
-from network import create_network
-from options import parse_args
+from networks.by_name import create_network
+from process.failure import run
+from process.options import parse_args
+from sources.images import ImageSource
 from training import CrossEntropy, evaluate, train_batch
 from workers import Workers, average_statistics
 

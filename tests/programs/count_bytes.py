@@ -13,9 +13,9 @@ import time
 import mxnet_setup  # noqa: F401  first
 
 import mxnet as mx
-from failure import run
 from mxnet.gluon import nn
-from options import parse_args
+from process.failure import run
+from process.options import parse_args
 from shifted import Shifted
 from workers import Workers
 

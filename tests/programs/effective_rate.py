@@ -10,10 +10,10 @@ import sys
 import mxnet_setup  # noqa: F401  first
 
 import mxnet as mx
-from failure import run
 from loader import Batch
 from mxnet.gluon import HybridBlock
-from options import parse_args
+from process.failure import run
+from process.options import parse_args
 from shifted import Shifted
 from training import train_batch
 from workers import Workers

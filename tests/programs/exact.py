@@ -10,12 +10,12 @@ import mxnet_setup  # noqa: F401  first
 
 import mxnet as mx
 import numpy as np
-from failure import run
 from loader import Augmentation, EvalLoader, TrainLoader
 from mxnet.gluon import nn
-from options import parse_args
-from shared_memory import SharedMemoryTrainer
+from process.failure import run
+from process.options import parse_args
 from shifted import Shifted
+from trainers.shared_memory import SharedMemoryTrainer
 from training import CrossEntropy, evaluate, pull_weights, train_batch
 from workers import Workers
 

@@ -6,10 +6,10 @@ import mxnet_setup  # noqa: F401  first
 
 import mxnet as mx
 import numpy as np
-from averaging import WorkerTrainer
-from buckets import BucketTrainer
 from mxnet.gluon import nn
 from shifted import Shifted
+from trainers.buckets import BucketTrainer
+from trainers.worker_trainer import WorkerTrainer
 
 STEPS, WIDTHS = 6, (3, 40, 50, 20, 60, 30, 2)
 

@@ -3,7 +3,7 @@
 import mxnet_setup  # noqa: F401
 
 import mxnet as mx
-from failure import run
+from process.failure import run
 
 import cifar10_dist
 

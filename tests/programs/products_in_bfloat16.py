@@ -4,10 +4,10 @@ import mxnet_setup  # noqa: F401  first
 
 import mxnet as mx
 import numpy as np
-from few_pixels import OnePixelConv2D, _blocks, use_products
 from mxnet.contrib import amp
 from mxnet.gluon import nn
-from network import create_network
+from networks.by_name import create_network
+from networks.few_pixels import OnePixelConv2D, _blocks, use_products
 
 
 def outcome(with_products):

@@ -5,8 +5,8 @@ import argparse
 import mxnet_setup  # noqa: F401
 
 import mxnet as mx
-from failure import run
-from stopping import Flag
+from process.failure import run
+from saving.stopper import Flag
 from workers import Workers
 
 

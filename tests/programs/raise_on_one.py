@@ -3,7 +3,7 @@
 import mxnet_setup  # noqa: F401  first
 
 import mxnet as mx
-from failure import run
+from process.failure import run
 
 
 def main():

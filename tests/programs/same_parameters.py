@@ -1,7 +1,7 @@
 """Train as the program does, and compare the parameters of all workers after each evaluation."""
 
 import numpy as np
-from failure import run
+from process.failure import run
 
 import cifar10_dist
 

@@ -9,8 +9,8 @@ import mxnet_setup  # noqa: F401  first
 
 import mxnet as mx
 import numpy as np
-from failure import run
-from shared_memory import BLOCK, share_memory
+from process.failure import run
+from trainers.shared_memory import BLOCK, share_memory
 from workers import Workers
 
 

@@ -10,13 +10,13 @@ import mxnet_setup  # noqa: F401  first
 
 import mxnet as mx
 import numpy as np
-from averaging import Lookahead
-from failure import run
 from mxnet.gluon import nn
-from sharded_updates import ShardedTrainer
-from shared_memory import SharedMemoryTrainer, share_memory
+from process.failure import run
+from saving.state import collect_optimizer, restore_optimizer
 from shifted import Shifted
-from training_state import collect_optimizer, restore_optimizer
+from trainers.sharded_updates import ShardedTrainer
+from trainers.shared_memory import SharedMemoryTrainer, share_memory
+from trainers.worker_trainer import Lookahead
 from workers import Workers
 
 STEPS, WIDTHS = 4, (3, 40, 5, 2)

@@ -1,7 +1,7 @@
 """Several Trainers on one store, which can be created only once."""
 
 import mxnet as mx
-from server_optimizer import COUNTER_KEY
+from trainers.server_optimizer import COUNTER_KEY
 
 
 class Shifted(mx.kvstore.KVStore):

@@ -7,9 +7,9 @@ import mxnet_setup  # noqa: F401  first
 import mxnet as mx
 import numpy as np
 import workers as workers_module
-from compression import compression_params
-from failure import UsageError, run
 from mxnet.gluon import nn
+from process.failure import UsageError, run
+from trainers.compression import compression_params
 from workers import Workers, average_statistics
 
 

@@ -10,9 +10,9 @@ import time
 import mxnet_setup  # noqa: F401
 
 import mxnet as mx
-import synthetic
-from failure import run
 from mxnet.gluon import nn
+from process.failure import run
+from sources import synthetic
 
 import cifar10_dist
 

@@ -1,0 +1,119 @@
+"""Networks by name, ready to train."""
+
+import contextlib
+import json
+
+import mxnet as mx
+from process.failure import UsageError
+
+from networks.fast import FastNetwork
+from networks.few_pixels import as_convolutions, use_products
+
+
+def create_network(name, num_classes, image_shape, ctx, num_layers=None):
+    """Create a network, with the parameters drawn and placed on every device.
+
+    Parameters
+    ----------
+    name : str
+        Of a GluonCV model, ``fast``, or ``resnet`` for the CIFAR ResNet of ``num_layers`` layers
+        (He et al. 2016, Identity Mappings in Deep Residual Networks), as in MXNet's older examples.
+    num_classes : int
+    image_shape : tuple of int
+        (channels, height, width).
+    ctx : list of mxnet.Context
+    num_layers : int, optional
+        6n + 2, for ``resnet`` only.
+
+    Returns
+    -------
+    mxnet.gluon.HybridBlock
+        Hybridized; maps (n, C, H, W) to (n, num_classes).
+
+    Raises
+    ------
+    UsageError
+        If there is no such network, or it does not classify images of this shape.
+    """
+    net = build_network(name, num_classes, image_shape, num_layers)
+    # All shapes are known: parameters are drawn now, with no first batch, and so no pass outside
+    # autograd.record() that would leave weights in a layout that a dist store cannot take.
+    net.initialize(mx.init.Xavier(), ctx=ctx)
+    bulk = {}
+    if ctx[0].device_type == "cpu":
+        use_products(net, image_shape, len(ctx))
+        # MXNet tells of gradients after so many operators; on GPUs its 15 are kept (untried).
+        bulk = {"backward_bulk_size": 4}
+    net.hybridize(static_alloc=True, static_shape=True, **bulk)
+    return net
+
+
+def build_network(name, num_classes, image_shape, num_layers=None):
+    """Put a network together as :func:`create_network` does: with shapes, without parameters."""
+    with mx.name.NameManager():  # parameter names that do not depend on what was created before
+        net = _build(name, num_classes, image_shape[0], num_layers)
+    try:
+        with contextlib.redirect_stdout(None):  # MXNet prints the shapes when it fails
+            net.infer_shape(mx.nd.zeros((1,) + tuple(image_shape)))
+        with mx.name.NameManager():
+            has_one_output = isinstance(net(mx.sym.var("data")), mx.sym.Symbol)
+    except (mx.MXNetError, AttributeError, AssertionError, TypeError, ValueError) as error:
+        shape = ",".join(map(str, image_shape))
+        reason = str(error).strip().splitlines()[-1][:200]
+        raise UsageError(
+            f"--network {name}: does not take images of --image-shape {shape} ({reason})"
+        ) from None
+    if not has_one_output:
+        raise UsageError(f"--network {name}: does not give scores of the classes alone")
+    return net
+
+
+def network_json(net):
+    """Describe the network as MXNet's ``-symbol.json`` does, the same at any time of a training.
+
+    MXNet counts in the file how often the network was put together; those counts mean nothing to
+    whoever reads it, and are set to zero.
+    """
+    with mx.name.NameManager(), as_convolutions(net):
+        graph = json.loads(net(mx.sym.var("data")).tojson())  # without the casts of --dtype
+    for node in graph["nodes"]:
+        node["inputs"] = [[source, output, 0] for source, output, _ in node["inputs"]]
+    return json.dumps(graph, indent=1)
+
+
+def starts_with_batchnorm(net):
+    """Tell whether the images go into a BatchNorm first, as in the ResNets of version 2."""
+    while net._children:
+        net = next(iter(net._children.values()))
+    return isinstance(net, mx.gluon.nn.BatchNorm)
+
+
+def _build(name, num_classes, channels, num_layers):
+    if name == "fast":
+        if num_layers is not None:
+            raise UsageError(f"--num-layers goes with --network resnet, not {name}")
+        return FastNetwork(num_classes, channels)
+    # Here, as it takes a second to import.
+    from gluoncv.model_zoo import get_model, get_model_list
+    from gluoncv.model_zoo.cifarresnet import get_cifar_resnet
+
+    if name == "resnet":
+        layers = 20 if num_layers is None else num_layers
+        if layers < 8 or (layers - 2) % 6:
+            raise UsageError(
+                f"--num-layers {layers}: a CIFAR ResNet has 6n+2 layers: 8, 14, 20, 32, 56, 110"
+            )
+        return get_cifar_resnet(2, layers, classes=num_classes)
+    if name.lower() not in get_model_list():
+        raise UsageError(
+            f"--network {name}: not a GluonCV model; try resnet18_v1, cifar_resnet20_v2, "
+            "mobilenet0.25, or resnet with --num-layers 20"
+        )
+    if num_layers is not None:
+        raise UsageError(f"--num-layers goes with --network resnet, not {name}")
+    try:
+        return get_model(name, classes=num_classes)
+    except (TypeError, ImportError, AssertionError, ValueError) as error:
+        raise UsageError(
+            f"--network {name}: not a network that classifies images ({error})"
+        ) from None

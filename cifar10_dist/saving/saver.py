@@ -1,0 +1,188 @@
+"""When and what to save: copies at once, files by a thread while the training goes on."""
+
+import contextlib
+import datetime
+import sys
+import threading
+
+import mxnet as mx
+from networks.by_name import network_json
+from process.failure import STOPPED
+from process.versions import all_versions
+
+from saving import checkpoint
+from saving.state import collect_optimizer, gather_statistics, mean_statistics
+
+THREAD = "saving"
+FINISH_S = 15  # what the launcher gives workers to save, unless it says otherwise
+
+
+class Saver:
+    """Writes checkpoints of a training; only worker 0 writes.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        With ``model_prefix`` (nothing is written without), ``save_period`` and ``keep``.
+    start : resume.Start
+        A resumed run keeps its name.
+    facts : dict
+        What each manifest says besides: options, data, numbers of steps.
+    net : mxnet.gluon.HybridBlock
+    trainer : mxnet.gluon.Trainer
+    workers : workers.Workers
+    stopper : stopping.Stopper
+    """
+
+    def __init__(self, args, start, facts, net, trainer, workers, stopper):
+        self._prefix, self._period, self._keep = args.model_prefix, args.save_period, args.keep
+        self._net, self._trainer, self._workers = net, trainer, workers
+        self._stopper, self._is_stopped = stopper, False
+        self._thread, self._newest, self._failed = None, start.name, False
+        if not self._prefix:
+            return
+        stopper.watch_training(workers)
+        devices = workers.gather([len(trainer._contexts)]).ravel().astype(int).tolist()
+        self._facts = dict(facts, run=start.run, devices=devices, versions=all_versions())
+        self._symbol = network_json(net)
+        if workers.is_async and workers.rank == 0:
+            _say(
+                "dist_async: the servers' optimizer state (momenta and the like) cannot be read "
+                "and is not in the checkpoints; a resumed run begins it anew"
+            )
+
+    def stopped_within(self, epoch, steps):
+        """Save if the workers were asked to stop before the end of an epoch; all make this call.
+
+        Parameters
+        ----------
+        epoch, steps : int
+            Finished epochs, and this worker's finished steps of the next.
+
+        Returns
+        -------
+        bool
+            The same on all; in ``dist_async`` not all of them stop after the same step.
+        """
+        if not self._prefix:
+            return False
+        worker_steps = self._workers.gather([steps]).ravel().astype(int).tolist()
+        if min(worker_steps) == self._facts["steps_per_epoch"]:
+            return False
+        self._is_stopped = True
+        self._stopper.save()
+        self._save(epoch, min(worker_steps), worker_steps=worker_steps)
+        return True
+
+    def epoch_done(self, epoch, is_last, **facts):
+        """Save after ``epoch`` epochs if it is time; all make this call.
+
+        Returns
+        -------
+        bool
+            Whether to leave, because it was the last one or the workers were asked to stop.
+        """
+        if not self._prefix:
+            return is_last
+        self._is_stopped = not is_last and self._stopper.is_requested_anywhere(self._workers)
+        if is_last or self._is_stopped:
+            self._stopper.save()
+        if epoch % self._period == 0 or is_last or self._is_stopped:
+            self._save(epoch, **facts)
+        return is_last or self._is_stopped
+
+    def finish(self):
+        """Wait until all is written and all workers have come here; return the exit status."""
+        self._wait()
+        if self._is_stopped and self._workers.rank == 0 and not self._failed:
+            with contextlib.suppress(OSError):  # a log on a full disk
+                print(
+                    f"Stopped and saved {self._newest}: --resume auto goes on from it", flush=True
+                )
+        failed = bool(self._workers.sum([self._failed])[0])
+        self._stopper.finish()
+        self._workers.barrier()
+        return 1 if failed else STOPPED if self._is_stopped else 0
+
+    def _save(self, epoch, step=0, **facts):
+        """Take copies, so that the training may go on at once, and let a thread write them."""
+        statistics = gather_statistics(self._net, self._workers) if step else None
+        if self._workers.rank > 0:
+            return
+        self._wait()  # for the checkpoint before
+        params = {
+            p.name: p.list_data()[0].copyto(mx.cpu()) for p in self._net.collect_params().values()
+        }
+        if step:
+            params.update(mean_statistics(self._net, statistics))
+        arguments = set(mx.sym.load_json(self._symbol).list_arguments())
+        params = {("arg:" if n in arguments else "aux:") + n: v for n, v in params.items()}
+        optimizer, arrays = None, {}
+        if not self._workers.is_async:
+            optimizer, arrays = collect_optimizer(self._trainer)
+        if step:
+            arrays["statistics"] = mx.nd.array(statistics, dtype="float32")
+        now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+        facts = dict(self._facts, saved=now, optimizer=optimizer, **facts)
+        work = (epoch, step, self._symbol, params, arrays, facts)
+        self._thread = threading.Thread(target=self._write, args=work, name=THREAD)
+        self._thread.start()
+
+    def _wait(self):
+        if self._thread:
+            self._thread.join()
+
+    def _write(self, epoch, step, *contents):
+        try:
+            self._newest = checkpoint.write(self._prefix, epoch, step, *contents)
+            self._failed = False
+        except (OSError, mx.MXNetError, MemoryError, ValueError) as error:
+            self._failed = True
+            name = f"{self._prefix}-{checkpoint.tag(epoch, step)}"
+            newest = f"the newest checkpoint is {self._newest}" if self._newest else "there is none"
+            _say(f"{name} could not be saved: {_reason(error)}; {newest}")
+            return
+        try:
+            self._remove_old(epoch, step)
+        except OSError as error:
+            _say(f"--keep {self._keep}: {error.filename}: {error.strerror}")
+
+    def _remove_old(self, epoch, step):
+        """Remove this run's checkpoints beyond ``--keep``."""
+        if self._keep is None:
+            return
+        run = self._facts["run"]
+        own = [e for e in checkpoint.find(self._prefix) if e.manifest and e.manifest["run"] == run]
+        before = [entry for entry in own if (entry.epoch, entry.step) <= (epoch, step)]
+        for entry in before[self._keep :]:
+            checkpoint.remove(entry)
+
+
+@contextlib.contextmanager
+def files_finished():
+    """Let the thread write its files to the end, also where an exception ends the program."""
+    try:
+        yield
+    finally:
+        for thread in threading.enumerate():
+            if thread.name == THREAD:
+                thread.join(FINISH_S)
+
+
+def new_run():
+    """Name a run by the time of its beginning: names sort as the runs began."""
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="microseconds")
+
+
+def _reason(error):
+    """Say in one line why a file could not be written."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    text = str(error).strip()
+    if "FileStream.Write incomplete" in text:
+        return "No space left on device"
+    return text.splitlines()[-1][:200] if text else type(error).__name__
+
+
+def _say(text):
+    print(f"cifar10_dist.py: warning: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,163 @@
+"""Stop on request: a signal to one worker, and all of them stop after the same step.
+
+A Python signal handler runs between two instructions of the main thread, so never while that waits
+in MXNet for other workers. Here a thread of its own reads the numbers of the signals from a pipe.
+"""
+
+import math
+import os
+import select
+import signal
+import sys
+import threading
+import time
+
+import mxnet as mx
+from process.failure import STOPPED
+
+SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
+GRACE_S = 15  # what the launcher gives workers to save, unless it says otherwise
+# Pushed as a flag: any gradient compression still sends something for it.
+RAISED = 1e6
+
+
+class Stopper:
+    """Takes TERM and USR1, and brings all workers to an end after the same step.
+
+    Before :meth:`watch_training` there is nothing to save, and the process ends at once. Later a
+    second TERM ends it at once, and so does a grace time without a step and without work.
+
+    Parameters
+    ----------
+    is_active : bool
+        Without it (there is nowhere to save) signals do what they always do, end the process, and
+        no worker asks the others.
+    environ : dict
+        The launcher tells its ``--grace`` here.
+    """
+
+    def __init__(self, is_active, environ=os.environ):
+        self.is_active, self.is_requested = is_active, False
+        self._is_training, self._flag, self._terms = False, None, 0
+        self._grace_s = float(environ.get("LAUNCH_GRACE") or GRACE_S)
+        self._seen = time.monotonic()
+        self._before, self._writer = {}, None  # the handlers that were there; the pipe
+
+    def __enter__(self):
+        if self.is_active and threading.current_thread() is threading.main_thread():
+            reader, self._writer = os.pipe()
+            os.set_blocking(self._writer, False)
+            signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+            for number in SIGNALS:  # what counts is the byte in the pipe
+                self._before[number] = signal.signal(number, lambda *_: None)
+            threading.Thread(target=self._watch, args=(reader,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self._flag = None
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if self._writer is not None:
+            signal.set_wakeup_fd(-1)
+            os.close(self._writer)  # the thread ends
+
+    def watch_training(self, workers):
+        """From now on a request means: stop after a step that all workers agree on, and save.
+
+        All workers make this call.
+        """
+        self._flag = Flag(workers)
+        self._is_training = True
+
+    def should_stop(self):
+        """Say whether to stop now; called by every worker after each step.
+
+        The answer is the same for all (in ``dist_async``, soon). What this call tells the others is
+        read by the next one, so that nobody waits.
+        """
+        self._seen = time.monotonic()
+        return self._flag is not None and self._flag.exchange(self.is_requested)
+
+    def is_requested_anywhere(self, workers):
+        """Say whether any worker was asked to stop; all make this call, and wait for each other."""
+        self._seen = time.monotonic()
+        return bool(workers.sum([self.is_requested])[0])
+
+    def save(self):
+        """Let the files take their time: from here on a wait is for them, or for who writes them.
+
+        The launcher's own grace still ends what hangs.
+        """
+        self._grace_s = math.inf
+
+    def finish(self):
+        """Ignore requests from here on: what there was to save is saved."""
+        self._flag = None  # holds the store, which must go before MXNet's own threads do
+        for number in self._before:
+            signal.signal(number, signal.SIG_IGN)
+
+    def _watch(self, reader):
+        cpu_s = 0.0
+        while True:
+            if select.select([reader], [], [], 1)[0]:
+                numbers = os.read(reader, 64)
+                if not numbers:  # closed: the training is over
+                    return os.close(reader)
+                for number in filter(SIGNALS.__contains__, numbers):
+                    self._take(signal.Signals(number))
+            now_s = time.process_time()
+            if now_s - cpu_s > 0.1:  # in a second: it works
+                self._seen = time.monotonic()
+            cpu_s = now_s
+            if self.is_requested and time.monotonic() - self._seen > self._grace_s:
+                end(143, f"no step for {self._grace_s:g} s after the request to stop")
+
+    def _take(self, request):
+        self._terms += request == signal.SIGTERM
+        if not self._is_training:
+            end(STOPPED, f"{request.name}: stopped before the training began")
+        if self._terms > 1:
+            end(143, "a second SIGTERM: stopped without saving")
+        if not self.is_requested:
+            say(f"{request.name}: will save and stop after this step")
+        self._seen = time.monotonic()
+        self.is_requested = True
+
+
+class Flag:
+    """A flag that any worker raises and all see, one exchange later.
+
+    In ``dist_sync`` all workers push a number in each step and pull the sum: the same on all of
+    them. In ``dist_async`` there are no common steps; who is asked pushes to a weight of zero,
+    which the servers' optimizer moves, and all pull it.
+    """
+
+    def __init__(self, workers):
+        self._is_async = workers.is_async
+        self._store, self._key = workers.private_key()
+        if self._store:
+            self._own, self._sum = mx.nd.zeros(1), mx.nd.zeros(1)
+            self._store.init(self._key, self._sum)
+
+    def exchange(self, is_raised):
+        """Tell the others, and return whether the exchange before showed the flag raised."""
+        if not self._store:
+            return is_raised
+        was_raised = self._sum.asscalar() != 0  # arrived long ago; a push before it did is wrong
+        if is_raised:
+            self._own[:] = RAISED
+        if is_raised or not self._is_async:
+            self._store.push(self._key, self._own, priority=1)
+        self._store.pull(self._key, out=self._sum, priority=1)
+        return was_raised
+
+
+def say(line):
+    """Tell the user at once, from whichever thread."""
+    print(f"cifar10_dist.py: {line}", file=sys.stderr, flush=True)
+
+
+def end(status, why):
+    """End this process now: its main thread may wait for ever."""
+    say(why)
+    os._exit(status)

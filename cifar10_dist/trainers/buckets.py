@@ -1,0 +1,107 @@
+"""Gradients sent together: one message for many parameters, and no copy to pack it.
+
+A network has many small parameters (two for each BatchNorm) and MXNet's Trainer sends a message for
+each, which takes its time however small it is. Here the gradients of neighbouring layers lie side
+by side in one array, a bucket, and backward writes them there; the bucket is what is sent.
+PyTorch's DistributedDataParallel does the same (Li et al. 2020, arXiv 2006.15704). Where a cable is
+slow, the first layers' sums pass others, so that the next step begins meanwhile (as in
+ByteScheduler, Peng et al. 2019, doi 10.1145/3341301.3359642).
+"""
+
+import mxnet as mx
+import numpy as np
+from workers import uses_p3
+
+from trainers.worker_trainer import WorkerTrainer
+
+BUCKET_BYTES = 8 << 20
+ALIGN = 16  # elements: a cache line, which oneDNN's vectors like to start at
+
+
+class BucketTrainer(WorkerTrainer):
+    """A Trainer that adds gradients up by the bucket.
+
+    Parameters
+    ----------
+    params : mxnet.gluon.ParameterDict
+        Initialized, in the order of the layers.
+    bucket_bytes : int
+        A bucket that has as much takes no more gradients. A smaller number lets more of them leave
+        before the first layers' gradients, which come last; a larger one makes fewer messages.
+    **others
+        As of :class:`averaging.WorkerTrainer`.
+    """
+
+    def __init__(self, params, *others, bucket_bytes=BUCKET_BYTES):
+        super().__init__(params, *others)
+        in_order = [param for param in params.values() if param.grad_req != "null"]
+        self._spans = [list(_spans(group)) for group in _group(in_order, bucket_bytes)]
+        self._buckets = [self._lay_out(spans) for spans in self._spans]
+
+    def _init_params(self):
+        super()._init_params()
+        for key, bucket in enumerate(self._buckets, len(self._params)):
+            self._kvstore.init(key, bucket[0])
+        self._lets_pass = self._distributed and not uses_p3()  # P3 has an order of its own
+
+    def _allreduce_grads(self):
+        # What backward finishes first, the last two buckets, is sent at once. The others, but for
+        # the first layers', which the next step needs first, wait for the last bucket's answer: on
+        # a slow cable it comes when those have gone ahead, on a fast one they hardly wait.
+        *others, last = range(len(self._buckets))
+        for place in (last, *others[-1:], *others[:-1]):
+            if self._lets_pass and place in others[1:-1]:
+                for bucket, before in zip(self._buckets[place], self._buckets[last]):
+                    _let_pass(before, bucket)
+            key = len(self._params) + place
+            self._kvstore.pushpull(key, self._buckets[place], priority=-place)
+
+    def _new_bucket(self, size, like):
+        """Return an array (size,) of zeros for each device that an array of ``like`` is on."""
+        return [mx.nd.zeros(size, ctx=data.context, dtype=data.dtype) for data in like]
+
+    def _lay_out(self, spans):
+        """Let the gradients of some parameters lie in one array, on each device.
+
+        Returns
+        -------
+        list of NDArray
+            Of each device, shape (n,): the gradients with zeros between them.
+        """
+        bucket = self._new_bucket(spans[-1][2], spans[0][0].list_data())
+        for param, start, stop in spans:
+            param._grad = [flat[start:stop].reshape(param.shape) for flat in bucket]
+            mx.autograd.mark_variables(param.list_data(), param._grad, param.grad_req)
+        return bucket
+
+
+def _spans(params):
+    """Yield each parameter with where its gradient starts and stops in the bucket."""
+    start = 0
+    for param in params:
+        stop = start + param.list_data()[0].size
+        yield param, start, stop
+        start = -(-stop // ALIGN) * ALIGN
+
+
+def _let_pass(before, array):
+    """Have what is asked of ``array`` from now on done after what was asked of ``before``.
+
+    MXNet's engine sees an operator that reads the one and writes the other, with what is there
+    already; nothing waits here. (To add 0 times ``before`` would spread its NaN.)
+    """
+    own = array[:1]
+    mx.nd.where(before[:1], own, own, out=own)
+
+
+def _group(params, bucket_bytes):
+    """Divide parameters into lists of neighbours of at least ``bucket_bytes``, from the last on."""
+    groups, size = [], bucket_bytes
+    for param in reversed(params):
+        # Dense layers write their type "float32", others numpy.float32.
+        if size >= bucket_bytes or np.dtype(param.dtype) != np.dtype(groups[-1][0].dtype):
+            groups.append([])
+            size = 0
+        groups[-1].append(param)
+        size += param.list_data()[0].size * 4
+    return [group[::-1] for group in groups[::-1]]

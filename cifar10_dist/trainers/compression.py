@@ -1,0 +1,72 @@
+"""Gradients in two bits each: what ``Trainer(compression_params=...)`` refuses on ``dist_sync``.
+
+Every weight of every worker gets 0 or ± the threshold pushed, and keeps the rest for its next
+gradient (Strom 2015; MXNet's own way of it: mxnet.apache.org/api/faq/gradient_compression). That is
+2 bits for 32: the pushes shrink 16 times. What comes back is the sum, in 32 bits as ever, so that
+both ways together shrink from 32 + 32 to 2 + 32 bits, 1.88 times and no more.
+"""
+
+import os
+
+from process.failure import UsageError
+
+from trainers.worker_trainer import WorkerTrainer
+
+SMALLEST = 1e-6  # MXNet tells the servers the threshold in six decimals
+
+
+class CompressingTrainer(WorkerTrainer):
+    """A Trainer for ``compression_params`` on a ``dist_sync`` store.
+
+    MXNet's Trainer adds gradients up by ``pushpull``, which says ``Compression not supported with
+    PushPull``. A push followed by a pull is compressed, and does the same.
+    """
+
+    def _allreduce_grads(self):
+        for key, param in enumerate(self._params):
+            if param.grad_req != "null":
+                self._kvstore.push(key, param.list_grad(), priority=-key)
+                self._kvstore.pull(key, param.list_grad(), priority=-key)
+
+
+def compression_params(kind, threshold, global_batch_size):
+    """Describe the compression as MXNet wants it.
+
+    Parameters
+    ----------
+    kind : {'2bit'}
+    threshold : float
+        As in MXNet's examples, of gradients summed over a batch. Here they are divided by
+        ``global_batch_size`` before they are pushed, and so is the threshold.
+    global_batch_size : int
+
+    Returns
+    -------
+    dict
+        Of ``type`` and ``threshold``, a multiple of a millionth: with more decimals the workers
+        would keep back other amounts than the servers add.
+    """
+    pushed = round(threshold / global_batch_size, 6)
+    if pushed < SMALLEST:
+        raise UsageError(
+            f"--gc-threshold {threshold:g}: divided by the batch of all workers, "
+            f"{global_batch_size}, it must be at least {SMALLEST:f}"
+        )
+    return {"type": kind, "threshold": f"{pushed:f}"}
+
+
+def check_compression(args):
+    """See that what is asked for goes with the compression."""
+    if not args.gc_type:
+        return
+    if args.kv_store not in ("dist", "dist_sync", "dist_device_sync"):
+        raise UsageError(
+            f"--gc-type {args.gc_type} needs --kv-store dist_sync, not {args.kv_store}: "
+            "start it with tools/launch.py"
+        )
+    if args.dtype == "float16":
+        raise UsageError(
+            "--gc-type and --dtype float16 exclude each other: its gradients are scaled"
+        )
+    if os.environ.get("DMLC_PS_VAN_TYPE") == "p3":
+        raise UsageError("--gc-type and the launcher's --p3 exclude each other")

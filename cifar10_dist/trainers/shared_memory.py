@@ -1,0 +1,204 @@
+"""Gradients added up in memory that all workers share, where they are on one host.
+
+On its way through the servers a gradient is copied several times, by the kernel and by MXNet,
+before its sum is back; workers that share memory read it where it is. NCCL and MPI do the same for
+the processes of a host. It is for one host and its CPU only: everything else goes to the servers.
+"""
+
+import ctypes
+import mmap
+import os
+import weakref
+
+import mxnet as mx
+import numpy as np
+from sampler import split_range
+
+from trainers.buckets import BucketTrainer
+from trainers.worker_trainer import WorkerTrainer
+
+PTHREAD_PROCESS_SHARED = 1  # pthread.h
+BLOCK = 16384  # elements that are added at a time: they stay in a core's own cache
+
+
+class SharedMemory:
+    """Arrays that the workers have in common, and a barrier.
+
+    It is a file without a name, which goes with the last process that has it open, however that
+    ends. The barrier is the C library's, which waits in the kernel and leaves the processor to
+    others.
+
+    Parameters
+    ----------
+    file : int
+        Descriptor of the file, open in every worker; closed with this object.
+    rank, count : int
+        This worker's, and of all.
+    """
+
+    def __init__(self, file, rank, count):
+        self.rank, self.count = rank, count
+        self._file, self._size = file, 0
+        weakref.finalize(self, os.close, file)
+        self._libc = ctypes.CDLL(None)
+        self._barrier = ctypes.byref(ctypes.c_char.from_buffer(self._map(mmap.PAGESIZE)))
+
+    def create_barrier(self):
+        """Make the barrier, which one worker does before another uses it."""
+        kind = ctypes.byref(ctypes.create_string_buffer(64))
+        self._libc.pthread_barrierattr_init(kind)
+        self._libc.pthread_barrierattr_setpshared(kind, PTHREAD_PROCESS_SHARED)
+        if self._libc.pthread_barrier_init(self._barrier, kind, self.count):
+            raise OSError("pthread_barrier_init failed")
+
+    def barrier(self):
+        """Wait until all workers have come here."""
+        self._libc.pthread_barrier_wait(self._barrier)
+
+    def array(self, size, dtype, rows=None):
+        """Return one more array of zeros; all workers ask in the same order.
+
+        Its shape is (rows, size), with a row for each worker if ``rows`` is not given.
+        """
+        dtype, rows = np.dtype(dtype), rows or self.count
+        memory = self._map(rows * size * dtype.itemsize)
+        return np.frombuffer(memory, dtype, rows * size).reshape(rows, size)
+
+    def add_up(self, array):
+        """Replace each row by the sum of all, in the order of the ranks.
+
+        Every worker adds up a part of the columns. Its own row must be complete, and when it
+        returns only this part is; all are after the next :meth:`barrier`.
+        """
+        self.barrier()
+        start, stop = split_range(array.shape[1], self.count, self.rank)
+        for begin in range(start, stop, BLOCK):
+            first, *others = array[:, begin : min(begin + BLOCK, stop)]
+            for other in others:
+                first += other
+            for other in others:
+                other[:] = first
+
+    def add_up_own(self, array, start, stop):
+        """Replace this worker's row by the sum of all, in the order of the ranks, in some columns.
+
+        All rows must be complete.
+        """
+        for begin in range(start, stop, BLOCK):
+            first, *others = part = array[:, begin : min(begin + BLOCK, stop)]
+            total = first.copy()
+            for other in others:
+                total += other
+            part[self.rank] = total
+
+    def _map(self, size):
+        """Map the next part of the file, which grows by it."""
+        size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
+        os.posix_fallocate(self._file, self._size, size)  # never shrinks what another has grown
+        part = mmap.mmap(self._file, size, offset=self._size)
+        self._size += size
+        return part
+
+
+def share_memory(workers, is_wanted, size):
+    """Return a :class:`SharedMemory` of all workers, None if not all can see it and want it.
+
+    Worker 0 tells which of its open files it is, by a name that holds wherever the processes have
+    the same numbers: on one host, in one container.
+
+    Parameters
+    ----------
+    workers : workers.Workers
+        All of them must make the call.
+    is_wanted : bool
+        By this worker.
+    size : int
+        Bytes that will be asked for at most: a limit on files or memory may not allow them.
+    """
+    place, file, offer = _place() if is_wanted else None, None, ""
+    if place and workers.rank == 0:
+        file = _create_file(workers.count, size)
+        if file is not None:
+            offer = f"{place} {_identity(file)} /proc/{os.readlink('/proc/self')}/fd/{file}"
+    where, identity, path = (workers.hand_out(offer.encode()).decode() or "  ").split(" ")
+    if workers.rank and path and where == place:
+        file = _open_file(path, identity)
+    if workers.sum([file is not None])[0] == workers.count:
+        return SharedMemory(file, workers.rank, workers.count)
+    if file is not None:
+        os.close(file)
+    return None
+
+
+def _create_file(count, size):
+    """Return a file with a barrier for ``count`` workers, None if the system gives none."""
+    try:
+        file = os.memfd_create("gradients")
+    except OSError:
+        return None
+    try:
+        os.ftruncate(file, size)  # no memory is taken yet
+        os.ftruncate(file, 0)
+        SharedMemory(os.dup(file), 0, count).create_barrier()
+    except OSError:
+        os.close(file)
+        return None
+    return file
+
+
+def _open_file(path, identity):
+    """Open what should be worker 0's file, None if that cannot be or if it is another."""
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:  # of another user
+        return None
+    if _identity(file) == identity:
+        return file
+    os.close(file)
+    return None
+
+
+def _identity(file):
+    found = os.fstat(file)
+    return f"{found.st_dev}:{found.st_ino}"
+
+
+def _place():
+    """Tell which running system and which table of its processes this is; None if it cannot."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as boot_id:
+            place = boot_id.read().strip() + os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return None
+    return place if hasattr(os, "memfd_create") else None
+
+
+class SharedMemoryTrainer(BucketTrainer):
+    """A :class:`BucketTrainer` whose buckets lie in shared memory and are not sent.
+
+    Parameters
+    ----------
+    params, *others
+        As of :class:`BucketTrainer`; the parameters are on the CPU, on one device.
+    memory : SharedMemory
+    """
+
+    def __init__(self, params, *others, memory):
+        self._memory = memory
+        self._rows = []
+        super().__init__(params, *others)
+
+    def _init_params(self):
+        WorkerTrainer._init_params(self)  # worker 0's weights for all; buckets need no keys
+
+    def _new_bucket(self, size, like):
+        rows = self._memory.array(size, like[0].dtype)
+        self._rows.append(rows)
+        return [mx.nd.from_numpy(rows[self._memory.rank], zero_copy=True)]
+
+    def _allreduce_grads(self):
+        # The last layers' first, while backward computes the others.
+        for (bucket,), rows in zip(reversed(self._buckets), reversed(self._rows)):
+            bucket.wait_to_read()
+            self._memory.add_up(rows)
+        self._memory.barrier()

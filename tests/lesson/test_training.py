@@ -1,0 +1,224 @@
+"""A step: the same on one device and on several, whatever the batch, and as written by hand."""
+
+import time
+
+import mxnet as mx
+import numpy as np
+import pytest
+from loader import Batch, EvalLoader, TrainLoader
+from mxnet import autograd
+from mxnet.gluon import Trainer, nn
+from networks.by_name import create_network, starts_with_batchnorm
+from process.progress import Progress
+from saving.state import gather_statistics, mean_statistics
+from trainers.worker_trainer import WorkerTrainer
+from training import (
+    STEPS_AHEAD,
+    CrossEntropy,
+    evaluate,
+    forward_backward,
+    train_batch,
+    train_epoch,
+)
+from workers import Workers, average_statistics
+
+TIME_BUDGET_S = 35
+RNG = np.random.RandomState(0)
+IMAGES = RNG.randint(0, 256, (46, 3, 8, 8)).astype(np.uint8)
+LABELS = RNG.randint(0, 4, 46)
+
+
+def small_network(ctx, seed=0):
+    """A convolution network without BatchNorm and dropout."""
+    mx.random.seed(seed)
+    with mx.name.NameManager():
+        net = nn.HybridSequential()
+        net.add(nn.Conv2D(8, 3, activation="relu", in_channels=3), nn.MaxPool2D())
+        net.add(nn.Dense(16, activation="relu", in_units=72), nn.Dense(4, in_units=16))
+    net.initialize(mx.init.Xavier(), ctx=ctx)
+    net.hybridize(static_alloc=True, static_shape=True)
+    return net
+
+
+def train_steps(num_devices, kvstore, steps=10, batch_size=8, optimizer="adam"):
+    """Train the small network, short last batches too; return its parameters on every device."""
+    ctx = [mx.cpu(i) for i in range(num_devices)]
+    net, loss = small_network(ctx), CrossEntropy()
+    trainer = Trainer(
+        net.collect_params(),
+        optimizer,
+        {"learning_rate": 0.01},
+        kvstore=mx.kv.create(kvstore) if num_devices > 1 else None,
+        update_on_kvstore=False,
+    )
+    taken = 0
+    while taken < steps:
+        for batch in TrainLoader(IMAGES, LABELS, batch_size).epoch(taken):
+            train_batch(batch, net, loss, trainer, ctx)
+            taken += 1
+    params = net.collect_params().items()
+    return [{n: p.data(c).asnumpy() for n, p in params} for c in ctx]
+
+
+@pytest.mark.parametrize("kvstore", ["local", "device"])
+@pytest.mark.parametrize("num_devices", [2, 3, 4])
+def test_several_devices_give_the_parameters_of_one_after_ten_steps(kvstore, num_devices):
+    (one,) = train_steps(1, kvstore)
+    for params in train_steps(num_devices, kvstore):
+        for name, values in params.items():
+            np.testing.assert_allclose(values, one[name], atol=1e-5, err_msg=name)
+
+
+class Slow(mx.operator.CustomOp):
+    """Hands its input on, after a while."""
+
+    finished = 0
+
+    def forward(self, is_train, req, in_data, out_data, aux):
+        time.sleep(0.2)
+        Slow.finished += 1
+        self.assign(out_data[0], req[0], in_data[0])
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        self.assign(in_grad[0], req[0], out_grad[0])
+
+
+@mx.operator.register("slow")
+class SlowProp(mx.operator.CustomOpProp):
+    def create_operator(self, ctx, shapes, dtypes):
+        return Slow()
+
+
+class SlowNetwork(nn.Dense):
+    def forward(self, x):
+        return mx.nd.Custom(super().forward(x.flatten()), op_type="slow")
+
+
+def test_python_queues_only_a_few_steps_ahead():
+    """What is queued must be computed before a request to stop, and takes memory meanwhile."""
+    net = SlowNetwork(4, in_units=3 * 8 * 8)
+    net.initialize()
+    trainer = WorkerTrainer(net.collect_params(), "sgd", {})
+    loader = TrainLoader(IMAGES, LABELS, 4)
+    ahead = []
+
+    class Steps:
+        def should_stop(self):
+            ahead.append(len(ahead) + 1 - Slow.finished)
+
+    progress = Progress(0, len(loader), disp_batches=1000)
+    progress.epoch_started(0)
+    course = (loader, net, CrossEntropy(), trainer, [mx.cpu()], progress, lambda number: 0.1)
+    assert train_epoch(0, *course, stopper=Steps()) == len(loader) == 12
+    assert 0 < max(ahead) <= STEPS_AHEAD + 1, ahead
+
+
+def test_devices_without_an_example_stay_in_step():
+    # 46 examples in batches of 9 leave one: seven of eight devices have none of it.
+    (one,) = train_steps(1, "device", steps=6, batch_size=9)
+    for params in train_steps(8, "device", steps=6, batch_size=9):
+        for name, values in params.items():
+            np.testing.assert_allclose(values, one[name], atol=1e-5, err_msg=name)
+
+
+def test_gradients_are_those_of_the_mean_loss_by_finite_differences():
+    ctx = [mx.cpu(0), mx.cpu(1)]
+    net, loss = small_network(ctx), CrossEntropy()
+    data = mx.nd.array(IMAGES[:6] / 255.0)
+    labels = mx.nd.array(LABELS[:6])
+    parts = [data[:4], data[4:].as_in_context(ctx[1])]
+    forward_backward(net, loss, parts, [labels[:4], labels[4:].as_in_context(ctx[1])], 6)
+    weight = net[3].bias  # behind it all is smooth
+    summed = sum(weight.grad(c).asnumpy() for c in ctx)
+    for i in range(4):
+        sides = []
+        for h in (1e-2, -1e-2):
+            moved = weight.data(ctx[0]).asnumpy()
+            moved[i] += h
+            kept = weight.data(ctx[0]).copy()
+            weight.data(ctx[0])[:] = moved
+            with autograd.train_mode():
+                sides.append(loss(net(data), labels).mean().asscalar())
+            weight.data(ctx[0])[:] = kept
+        assert summed[i] == pytest.approx((sides[0] - sides[1]) / 2e-2, abs=1e-4)
+
+
+def test_smoothed_loss_is_the_cross_entropy_with_the_smoothed_target():
+    scores, label = RNG.randn(5, 4).astype("float32"), np.array([0, 1, 2, 3, 0])
+    target = np.full((5, 4), 0.2 / 4)
+    target[np.arange(5), label] += 0.8
+    log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    got = CrossEntropy(0.2)(mx.nd.array(scores), mx.nd.array(label)).asnumpy()
+    np.testing.assert_allclose(got, -(target * log_p).sum(axis=1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("num_devices", [1, 3])
+def test_evaluation_counts_every_example_once(num_devices):
+    ctx = [mx.cpu(i) for i in range(num_devices)]
+    net = small_network(ctx)
+    scores = net(mx.nd.array(IMAGES / 255.0)).asnumpy()
+    order = np.argsort(-scores, axis=1)
+    log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+    got = evaluate(EvalLoader(IMAGES, LABELS, 7), net, ctx, Workers(mx.kv.create("local")), top_k=2)
+    assert got["num_examples"] == 46
+    assert got["accuracy"] == np.mean(order[:, 0] == LABELS)
+    assert got["top_k_accuracy"] == np.mean((order[:, :2] == LABELS[:, None]).any(axis=1))
+    assert got["loss"] == pytest.approx(-log_p[np.arange(46), LABELS].mean(), rel=1e-5)
+
+
+def test_the_loss_of_sure_answers_is_exact_too():
+    ctx = [mx.cpu()]
+    net = nn.HybridSequential()
+    net.add(nn.Flatten(), nn.Dense(4, in_units=4))
+    net.initialize(ctx=ctx)
+    net[1].weight.set_data(mx.nd.eye(4) * 8)  # one score of 8, three of 0, or less
+    images = (np.eye(4) * 255).astype(np.uint8).reshape(4, 1, 2, 2)
+    loader = EvalLoader(images, np.arange(4), 3)
+    got = evaluate(loader, net, ctx, Workers(mx.kv.create("local")))
+    scores = net(mx.nd.array(images / 255.0)).asnumpy().astype("float64")
+    wanted = np.mean(np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(4), np.arange(4)])
+    assert wanted < 0.002
+    np.testing.assert_allclose(got["loss"], wanted, rtol=1e-6)
+
+
+def read_by_averaging(net):
+    average_statistics(net, Workers(mx.kv.create("local")))
+    return net[1].running_mean.data().asnumpy()
+
+
+def read_by_gathering(net):
+    rows = gather_statistics(net, Workers(mx.kv.create("local")))
+    assert (mean_statistics(net, rows)[net[1].running_mean.name].asnumpy() == rows[0, 0, :4]).all()
+    return rows[0, 0, :4]
+
+
+@pytest.mark.parametrize("read", [read_by_averaging, read_by_gathering])
+def test_statistics_are_those_after_the_last_step_however_long_its_backward_takes(read):
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(4, 3, in_channels=3), nn.BatchNorm(in_channels=4))
+    net.add(nn.Conv2D(64, 3), *(nn.Conv2D(64, 3, padding=1) for _ in range(8)), nn.Dense(4))
+    net.initialize(mx.init.Xavier())
+    net.hybridize(static_alloc=True, static_shape=True)
+    data, labels = mx.nd.array(IMAGES[:40] / 255.0), mx.nd.array(LABELS[:40])
+    data = data.tile((1, 1, 3, 3))
+    for _ in range(3):
+        forward_backward(net, CrossEntropy(), [data], [labels], 40)
+    mean = read(net)
+    wanted = net[0](data).mean(axis=(0, 2, 3)).asnumpy() * (1 - 0.9**3)
+    np.testing.assert_allclose(mean, wanted, rtol=1e-3, atol=1e-6)
+
+
+def test_statistics_of_a_first_batchnorm_move_and_devices_agree_on_them():
+    ctx = [mx.cpu(0), mx.cpu(1)]
+    net = create_network("resnet", 4, (3, 8, 8), ctx, num_layers=8)
+    assert starts_with_batchnorm(net)
+    trainer = Trainer(net.collect_params(), "sgd", {"learning_rate": 0.0}, update_on_kvstore=False)
+    data = mx.nd.array(IMAGES[:40] / 255.0)
+    for _ in range(60):  # a momentum of 0.9 forgets where it started
+        train_batch(Batch(data, mx.nd.array(LABELS[:40]), 40), net, CrossEntropy(), trainer, ctx)
+    average_statistics(net, Workers(mx.kv.create("local")))
+    mean = next(p for n, p in net.collect_params().items() if n.endswith("batchnorm0_running_mean"))
+    wanted = data.asnumpy().mean(axis=(0, 2, 3))
+    for device in ctx:
+        np.testing.assert_allclose(mean.data(device).asnumpy(), wanted, atol=5e-3)
+    assert not starts_with_batchnorm(small_network(ctx))

@@ -1,0 +1,116 @@
+"""The fast network: its whitening, its first steps, and every way to train it."""
+
+import json
+
+import mxnet as mx
+import numpy as np
+import pytest
+from loader import Augmentation
+from networks import fast as fast_network
+from networks.by_name import create_network
+from networks.fast import num_to_whiten
+from process.options import parse_args
+from running import accuracies, train, train_with
+from sources import synthetic
+from trainers import worker_trainer as averaging
+
+TIME_BUDGET_S = 110
+SHORT = ("--data", "synthetic", "--network", "fast", "--num-examples", "1024")
+SHORT += ("--batch-size", "32", "--num-epochs", "1")
+IMAGES = synthetic.make_images(1000, 0)[0]
+
+
+def test_what_the_whitening_puts_out_is_uncorrelated_and_of_equal_size():
+    """Its positive half: the other is its negative."""
+    net = create_network("fast", 10, (3, 32, 32), [mx.cpu()])
+    images = Augmentation(mean=(120.0,) * 3, std=(60.0,) * 3).scale(IMAGES)
+    net.whiten(images)
+    out = net.whitening(mx.nd.array(images)).asnumpy()[:, : fast_network.PATTERNS]
+    flat = out.transpose(1, 0, 2, 3).reshape(fast_network.PATTERNS, -1)
+    moments = flat @ flat.T / flat.shape[1]
+    np.testing.assert_allclose(moments, np.eye(fast_network.PATTERNS), atol=0.2)
+
+
+@pytest.mark.parametrize(
+    "shape, number", [((3, 32, 32), 5000), ((1, 28, 28), 5000), ((3, 224, 224), 102)]
+)
+def test_fewer_large_images_do_for_the_whitening(shape, number):
+    assert num_to_whiten(shape) == number
+
+
+def test_convolutions_begin_by_handing_their_inputs_on():
+    weight = mx.nd.empty((5, 3, 3, 3))
+    fast_network.Identity()(mx.init.InitDesc("weight"), weight)
+    data = mx.nd.random.uniform(shape=(2, 3, 6, 6))
+    out = mx.nd.Convolution(data, weight, kernel=(3, 3), pad=(1, 1), num_filter=5, no_bias=True)
+    np.testing.assert_array_equal(out[:, :3].asnumpy(), data.asnumpy())
+    assert abs(out[:, 3:].asnumpy()).max() > 0
+
+
+def test_the_command_line_overrides_the_defaults_of_the_network():
+    args = parse_args(["--network", "fast", "--num-epochs", "10", "--lr", "0.1"])
+    assert (args.lr, args.optimizer, args.lr_scale) == (0.1, "nag", "linear")
+    assert args.warmup_epochs == pytest.approx(2.3)
+    assert parse_args(["--network", "resnet18_v1"]).optimizer == "adam"
+
+
+def test_the_whitening_is_not_learned_and_gray_images_will_do():
+    net = create_network("fast", 4, (1, 28, 28), [mx.cpu()])
+    assert [param.grad_req for param in net.whitening.collect_params().values()] == ["null"]
+    assert net(mx.nd.zeros((2, 1, 28, 28))).shape == (2, 4)
+
+
+def test_mirror_images_are_tested_never_always_or_last(tmp_path):
+    few = "--data synthetic --network resnet --num-layers 8 --num-examples 128 --batch-size 64"
+    losses = {}
+    for when in ("0", "1", "last"):
+        folder = tmp_path / when
+        options = ("--num-epochs", "2", "--flip-test", when, "--log-dir", str(folder))
+        job = train(*few.split(), *options)
+        assert job.returncode == 0, job.stderr
+        rows = (folder / "metrics.jsonl").read_text().splitlines()
+        losses[when] = [json.loads(row)["test_loss"] for row in rows]
+    assert losses["0"][0] != losses["1"][0] and losses["0"][1] != losses["1"][1]
+    assert losses["last"] == [losses["0"][0], losses["1"][1]]
+
+
+@pytest.mark.parametrize("clip", [None, 0.3])
+def test_nesterov_momentum_decays_the_weight_of_before_the_step(clip):
+    optimizer = averaging.NAG(momentum=0.9, learning_rate=0.1, wd=0.2, clip_gradient=clip)
+    optimizer.rescale_grad = 0.5
+    rng = np.random.RandomState(0)
+    weight, grads = rng.randn(7).astype("float32"), rng.randn(4, 7).astype("float32")
+    ours, momentum = mx.nd.array(weight), np.zeros(7)
+    state = optimizer.create_state_multi_precision(0, ours)
+    for grad in grads:
+        optimizer.update_multi_precision(0, ours, mx.nd.array(grad), state)
+        step = 0.1 * (np.clip(0.5 * grad, -(clip or 9), clip or 9) + 0.2 * weight)
+        momentum = 0.9 * momentum - step
+        weight = weight + 0.9 * momentum - step
+    np.testing.assert_allclose(ours.asnumpy(), weight, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(state.asnumpy(), momentum, rtol=1e-5, atol=1e-6)
+
+
+def test_the_same_training_ends_at_the_same_bits(tmp_path):
+    """Also after a test, which puts weights into other layouts."""
+    few = "--data synthetic --network fast --num-examples 1000 --batch-size 25 --num-epochs 2"
+    ends = set()
+    for number in range(2):
+        job = train(*few.split(), "--seed", "1", "--model-prefix", str(tmp_path / str(number)))
+        assert job.returncode == 0, job.stderr
+        ends.add((tmp_path / f"{number}-0002.params").read_bytes())
+    assert len(ends) == 1
+
+
+@pytest.mark.parametrize("kind", ["local", "dist_sync", "dist_async"])
+def test_it_learns_in_every_kind_of_store(kind):
+    many = kind.startswith("dist")
+    job = (
+        train_with(2, *SHORT, "--kv-store", kind, "--flip-test", "0")
+        if many
+        else train(*SHORT, "--cpus", "2")
+    )
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert "--network fast trains with --optimizer nag" in job.stdout
+    (last,) = set(accuracies(job.stdout)[-1])
+    assert last > 0.3

@@ -1,0 +1,257 @@
+"""The notebooks: what is committed, and what happens when a reader runs them."""
+
+import html.parser
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from functools import lru_cache
+from pathlib import Path
+
+import nbformat
+import pytest
+
+TIME_BUDGET_S = 400
+SHARES = "cluster"  # the last notebook brings one up
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "notebooks"
+NOTEBOOKS = sorted(path.name for path in FOLDER.glob("*.ipynb"))
+LARGEST = 300_000  # bytes
+LONGEST = 20  # lines of a code cell
+RUN_LIMIT_S = 540  # of one notebook: three times what two idle cores need at most
+MACHINE_PATH = re.compile(
+    r"(?<![\w.])/(?:work|home|root|tmp|usr|opt|mnt|Users|builds?)/|site-packages"
+)
+
+pytestmark = pytest.mark.timeout(RUN_LIMIT_S + 60)
+every_notebook = pytest.mark.parametrize("name", NOTEBOOKS)
+
+
+class Images(html.parser.HTMLParser):
+    """The images of an HTML text, as attributes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "img":
+            self.found.append(dict(attrs))
+
+
+@lru_cache(None)
+def committed(name):
+    return nbformat.read(FOLDER / name, as_version=4)
+
+
+def code_cells(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def prose(notebook):
+    """The Markdown cells, code blocks left out."""
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    return [re.sub(r"^```.*?^```", "", text, flags=re.S | re.M) for text in texts]
+
+
+def texts_of(cell):
+    """What a cell put out, without pictures: what was printed, in one piece, then the rest."""
+    yield "".join(output.get("text", "") for output in cell.outputs)
+    for output in cell.outputs:
+        for kind, content in output.get("data", {}).items():
+            if kind.startswith("text/"):
+                yield re.sub(r"base64,[\w+/=]*", "", content)
+
+
+def tagged(notebook, tag):
+    return [cell for cell in notebook.cells if tag in cell.metadata.get("tags", [])]
+
+
+def answer_code(cell):
+    """The code in a folded answer."""
+    assert cell.source.startswith("<details><summary>Answer</summary>\n\n")
+    assert cell.source.rstrip().endswith("</details>")
+    return "\n".join(re.findall(r"^```python\n(.*?)^```", cell.source, flags=re.S | re.M))
+
+
+def with_answers(notebook):
+    """The notebook, followed by each folded answer and the call that checks it."""
+    for exercise, answer in zip(tagged(notebook, "exercise"), tagged(notebook, "answer")):
+        calls = [line for line in exercise.source.splitlines() if line.startswith("check_")]
+        assert calls, exercise.source
+        cell = nbformat.v4.new_code_cell("\n".join([answer_code(answer), *calls]))
+        cell.metadata["tags"] = ["answered"]
+        notebook.cells.append(cell)
+    return notebook
+
+
+def offline():
+    """Words that run a command in a network namespace of its own, where that can be had."""
+    words = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+    can = shutil.which("unshare") and subprocess.run([*words, "true"], stderr=-3).returncode == 0
+    return words if can else []
+
+
+@lru_cache(None)
+def executed(name):
+    """The notebook as it is after a run from a clean kernel, without network or data."""
+    folder = ROOT / "build"  # beside notebooks/, so that paths in the cells lead to the same files
+    folder.mkdir(exist_ok=True)
+    notebook = with_answers(nbformat.read(FOLDER / name, as_version=4))
+    for cell in code_cells(notebook):
+        cell.update(outputs=[], execution_count=None)
+    nbformat.write(notebook, folder / name)
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(("DMLC_", "TUTORIAL_"))}
+    environ.update(PYTHONPATH=str(FOLDER), MXNET_HOME=str(folder / "no-data"))
+    jupyter = [sys.executable, "-m", "jupyter", "nbconvert", "--to", "notebook", "--execute"]
+    words = [*offline(), *jupyter, "--inplace", str(folder / name)]
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=RUN_LIMIT_S)
+    assert done.returncode == 0, done.stderr[-5000:]
+    return nbformat.read(folder / name, as_version=4)
+
+
+def test_there_are_four_notebooks():
+    assert [name[:3] for name in NOTEBOOKS] == ["01-", "02-", "03-", "04-"]
+
+
+@every_notebook
+def test_a_notebook_runs_from_a_clean_kernel_without_a_network(name):
+    cells = code_cells(executed(name))
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+
+
+@every_notebook
+def test_answers_pass_their_checks_and_unfinished_exercises_do_not(name):
+    notebook = executed(name)
+    unfinished, answered = tagged(notebook, "exercise"), tagged(notebook, "answered")
+    assert len(unfinished) == len(answered) == 3
+    for cell in unfinished:
+        assert "".join(texts_of(cell)).startswith("Not yet"), cell
+    for cell in answered:
+        assert "".join(texts_of(cell)).startswith("Correct"), cell
+
+
+@every_notebook
+def test_a_committed_notebook_shows_the_code_of_today(name):
+    """The functions that it displays are those of the project: else `make notebooks`."""
+    pairs = list(zip(code_cells(committed(name)), code_cells(executed(name))))
+    shown = [pair for pair in pairs if re.search(r"^show\(", pair[0].source, flags=re.M)]
+    assert shown
+    for old, new in shown:
+        if re.fullmatch(r"((show\(.*\)|import .*|from .*|)\n?)+", old.source):
+            assert list(texts_of(old)) == list(texts_of(new)), f"run `make notebooks`: {old.source}"
+
+
+@every_notebook
+def test_a_committed_notebook_was_run_from_top_to_bottom(name):
+    cells = code_cells(committed(name))
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    assert (FOLDER / name).stat().st_size < LARGEST
+
+
+@every_notebook
+def test_outputs_are_free_of_warnings_errors_and_machine_paths(name):
+    for cell in code_cells(committed(name)):
+        for output in cell.outputs:
+            assert output.output_type != "error", cell.source
+            assert output.get("name") != "stderr", output.text
+            host = re.search(rf"\b{re.escape(socket.gethostname())}\b", output.get("text", ""))
+            assert not host, output.text
+        for text in [cell.source, *texts_of(cell)]:
+            assert not MACHINE_PATH.search(text), text
+    for text in prose(committed(name)):
+        assert not MACHINE_PATH.search(text), text
+
+
+@every_notebook
+def test_every_picture_has_an_alternative_text(name):
+    notebook, count = committed(name), 0
+    for cell in code_cells(notebook):
+        for output in cell.outputs:
+            kinds = output.get("data", {})
+            assert not [kind for kind in kinds if kind.startswith("image/")], "use figure()"
+            for image in Images(kinds.get("text/html", "")).found:
+                assert len(image["alt"]) > 20
+                count += 1
+    for text in prose(notebook):
+        for alt in re.findall(r"!\[(.*?)\]\(", text):
+            assert len(alt) > 20
+            count += 1
+        assert not Images(text).found, "use ![text](file)"
+    assert count >= 2
+
+
+@every_notebook
+def test_headings_nest(name):
+    marks = re.findall(r"^(#+) \S", "\n".join(prose(committed(name))), flags=re.M)
+    levels = [len(mark) for mark in marks]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(new <= old + 1 for old, new in zip(levels, levels[1:])), levels
+
+
+@every_notebook
+def test_links_lead_to_files_that_are_there(name):
+    links = re.findall(r"\]\(([^)\s]+)\)", "\n".join(prose(committed(name))))
+    assert links
+    for link in links:
+        path = link.split("#")[0]
+        assert path.startswith("https://") or (FOLDER / path).exists(), link
+
+
+@every_notebook
+def test_code_comes_in_small_pieces_between_prose(name):
+    cells = committed(name).cells
+    for cell in code_cells(committed(name)):
+        assert len(cell.source.splitlines()) <= LONGEST or "checks" in cell.metadata.get("tags", [])
+    kinds = "".join(cell.cell_type[0] for cell in cells)
+    assert "ccc" not in kinds
+
+
+@every_notebook
+def test_every_number_in_prose_stands_in_an_output_or_in_code(name):
+    notebook = committed(name)
+    known = " ".join(
+        text for cell in code_cells(notebook) for text in [cell.source, *texts_of(cell)]
+    )
+    known = set(re.findall(r"\d+(?:\.\d+)?", known.replace(",", "")))
+    for text in prose(notebook):
+        text = re.sub(r"^#.*$|[Nn]otebook \d\d|\]\(.*?\)|<[^>]*>|`[^`]*`", "", text, flags=re.M)
+        numbers = re.findall(r"(?<![\w.-])\d+(?:\.\d+)?", re.sub(r"(?<=\d),(?=\d{3})", "", text))
+        missing = [number for number in numbers if number not in known]
+        assert not missing, f"{missing} in: {text}"
+
+
+def test_jupyterlab_opens_on_the_notebooks(tmp_path):
+    """What `make jupyter` starts answers, and lists the notebooks."""
+    words = ["make", "-s", "jupyter", "JUPYTER_ARGS=--no-browser --port=0"]
+    with open(tmp_path / "log", "w+b") as log, subprocess.Popen(
+        words, cwd=ROOT, stdout=log, stderr=log, start_new_session=True
+    ) as lab:
+        try:
+            listed = ask_jupyter(tmp_path / "log", lab)
+        finally:
+            os.killpg(lab.pid, 15)
+    assert set(NOTEBOOKS) <= {item["name"] for item in listed["content"]}
+
+
+def ask_jupyter(log, process):
+    """The list of files that the server gives. It tells its address before it listens there."""
+    end = time.monotonic() + 60
+    while True:
+        address = re.search(r"(http://127\.0\.0\.1:\d+)/\S*\?token=(\w+)", log.read_text())
+        if address:
+            url = "{}/api/contents/notebooks?token={}".format(*address.groups())
+            try:
+                with urllib.request.urlopen(url, timeout=20) as answer:
+                    return json.load(answer)
+            except urllib.error.URLError:
+                pass
+        assert process.poll() is None and time.monotonic() < end, log.read_text()
+        time.sleep(0.1)

@@ -1,0 +1,64 @@
+"""dist_async learns with what the program chooses, and tells how late its gradients are."""
+
+import json
+import math
+import pickle
+
+import mxnet as mx
+import pytest
+from running import accuracies, train_with
+from trainers.asynchronous import AsyncTrainer, allow_for_staleness
+
+TIME_BUDGET_S = 75
+ABC = {"a": 1, "b": 64, "c": 0}  # names, and multiples of the learning rate
+SMALL = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8")
+ASYNC = (*SMALL, "--kv-store", "dist_async", "--num-examples", "2400", "--batch-size", "50")
+
+
+def test_three_late_workers_learn_where_the_usual_settings_are_given(tmp_path):
+    usual = ("--optimizer", "sgd", "--lr", "0.1", "--mom", "0.9", "--log-dir", str(tmp_path))
+    job = train_with(3, *ASYNC, *usual, "--num-epochs", "3", servers=1)
+    assert job.returncode == 0, job.stdout + job.stderr
+    printed = accuracies(job.stdout)
+    assert [len(set(values)) for values in printed] == [1, 1, 1]  # evaluated alike
+    assert printed[-1][0] > 0.6
+    assert "dist_async: momentum 0.7 instead of 0.9, as the gradients of 3 workers" in job.stdout
+
+    rows = [json.loads(row) for row in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    for row in rows:
+        # In 48 steps of three workers a step meets most of the two others' steps, and none meets
+        # more than all 32 of the others.
+        assert 1 < row["staleness_mean"] <= 2
+        assert row["staleness_mean"] <= row["staleness_max"] <= 32
+    assert job.stdout.count("updates by other workers on average") == 3
+
+
+@pytest.mark.parametrize(
+    "given, workers, chosen",
+    [
+        ((0.1, 0.9), 1, (0.1, 0.9)),
+        ((0.1, 0.9), 4, (0.1, 0.6)),
+        ((0.1, 0.9), 20, (0.05, 0.0)),
+        ((0.1, 0.0), 4, (0.025, 0.0)),
+    ],
+)
+def test_the_long_run_effect_of_a_gradient_is_divided_by_the_workers(given, workers, chosen):
+    lr, momentum = allow_for_staleness(*given, workers)
+    assert (lr, momentum) == pytest.approx(chosen)
+    assert lr / (1 - momentum) == pytest.approx(given[0] / (1 - given[1]) / workers)
+
+
+def test_rates_of_single_weights_reach_the_servers():
+    params = [mx.gluon.Parameter(name, shape=(2,), lr_mult=lr) for name, lr in ABC.items()]
+    params[1].wd_mult = 0.5
+    for param in params:
+        param.initialize()
+    inner = mx.optimizer.SGD(learning_rate=0.1, wd=0.01)
+    trainer = AsyncTrainer(params, inner, mx.kv.create("local"))
+    sent = pickle.loads(pickle.dumps(trainer._optimizer)).inner  # as the store does
+    assert sent._get_lrs([0, 1, 2]) == pytest.approx([0.1, 6.4, 0])
+    assert sent._get_wds([0, 1, 2]) == pytest.approx([0.01, 0.005, 0.01])
+
+
+def test_an_optimizer_without_momentum_gets_a_lower_rate():
+    assert allow_for_staleness(0.001, None, 4) == (0.001 / math.sqrt(4), None)

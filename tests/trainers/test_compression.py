@@ -1,0 +1,63 @@
+"""Two-bit gradients: how many bytes they are, what they do to the training, what they go with."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from process.failure import UsageError
+from running import accuracies, launch, train_with
+from trainers.compression import compression_params
+
+TIME_BUDGET_S = 75
+SMALL = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8")
+
+
+def test_pushes_shrink_sixteen_times_and_both_ways_together_at_most_1_88_times():
+    job = launch(2, sys.executable, "tests/programs/count_bytes.py", servers=2)
+    assert job.returncode == 0, job.stdout + job.stderr
+    line = next(line for line in job.stdout.splitlines() if "{" in line)
+    found = json.loads(line[line.index("{") :])
+    pushed, pulled = found["--allreduce servers"]
+    pushed_2bit, pulled_2bit = found["--gc-type 2bit"]
+    assert pushed == pytest.approx(1500 * 1001 * 4, rel=0.01)
+    assert 15.5 < pushed / pushed_2bit < 16.1
+    assert pulled / pulled_2bit == pytest.approx(1, rel=0.01)
+    assert 1.86 < (pushed + pulled) / (pushed_2bit + pulled_2bit) <= 32 / 17
+
+
+def test_workers_learn_and_agree_under_compression():
+    options = (*SMALL, "--num-examples", "2000", "--batch-size", "50", "--num-epochs", "3")
+    job = train_with(2, *options, "--gc-type", "2bit", servers=1)
+    assert job.returncode == 0, job.stdout + job.stderr
+    printed = accuracies(job.stdout)
+    assert [len(set(values)) for values in printed] == [1, 1, 1]
+    assert printed[-1][0] > 0.6
+    assert "gradients in 2 bits" in job.stdout
+
+
+def test_the_threshold_is_what_workers_and_servers_read_alike():
+    params = compression_params("2bit", 0.5, 300)
+    assert params == {"type": "2bit", "threshold": "0.001667"}
+    assert f"{np.float32(params['threshold']):f}" == params["threshold"]
+    with pytest.raises(UsageError, match=r"--gc-threshold 0.0001: .* at least 0.000001"):
+        compression_params("2bit", 0.0001, 512)
+
+
+def test_gluons_own_trainer_still_refuses(tmp_path):
+    """Once it does not, compression.py has nothing left to do."""
+    program = tmp_path / "plain.py"
+    program.write_text(
+        "import mxnet_setup\nimport mxnet as mx\nfrom failure import run\n"
+        "def main():\n"
+        "    net = mx.gluon.nn.Dense(2, in_units=3)\n"
+        "    net.initialize()\n"
+        "    params = {'type': '2bit', 'threshold': 0.5}\n"
+        "    trainer = mx.gluon.Trainer(net.collect_params(), 'sgd', kvstore='dist_sync',\n"
+        "        compression_params=params, update_on_kvstore=False)\n"
+        "    trainer.allreduce_grads()\n"
+        "    mx.nd.waitall()\n"
+        "run(main, 'plain.py')\n"
+    )
+    job = launch(1, sys.executable, str(program))
+    assert job.returncode == 1 and "Compression not supported with PushPull" in job.stderr
