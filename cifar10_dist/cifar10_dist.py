@@ -13,8 +13,6 @@ Read ``train`` from top to bottom: it is the lesson. A launcher starts this same
 servers and the scheduler never return from its first import.
 """
 
-import os
-
 import mxnet_setup  # noqa: F401  first: MXNet reads these settings when it is imported
 
 import mxnet as mx
@@ -22,6 +20,7 @@ from loader import RepeatedBatch
 from networks.by_name import create_network
 from networks.fast import num_to_whiten
 from networks.precision import set_dtype
+from process import launched
 from process.devices import choose_devices
 from process.failure import run
 from process.options import parse_args
@@ -51,7 +50,7 @@ def train(args, stopper):
     ctx = choose_devices(args)
     check_optimizer(args, ctx)
     check_compression(args)
-    if args.model_prefix and os.environ.get("LAUNCH_WORKER_ID", "0") == "0":
+    if args.model_prefix and launched.is_first_worker():
         check_prefix(args.model_prefix)  # only worker 0 writes
     # The weights come from a seed, or a file of rank 0's; create_trainer hands rank 0's to all.
     mx.random.seed(args.seed)
@@ -73,7 +72,7 @@ def train(args, stopper):
 
     # Checkpoints are worker 0's: it reads them and hands what they hold to the others.
     facts = describe_training(args, source, workers, train_loader)
-    restarted = int(os.environ.get("LAUNCH_ATTEMPT") or 1) > 1
+    restarted = launched.is_restarted()
     start = find_start(args, facts, net, ctx, workers, restarted)
     if start.is_end(args.num_epochs, args.target_accuracy):
         print(f"Epoch {start.epoch - 1}: nothing is left to train", flush=True)
@@ -141,7 +140,7 @@ def describe(args):
 def describe_training(args, source, workers, train_loader):
     """Return what a checkpoint says of the training that it is of."""
     return {
-        "job": os.environ.get("LAUNCH_JOB", ""),
+        "job": launched.job_id(),
         "options": describe(args),
         "data": source.fingerprint,
         "seed": args.seed,

@@ -33,6 +33,7 @@ from importlib import metadata, util
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from process import launched
 from process.parameter_server import serve_if_told
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
@@ -67,7 +68,7 @@ def usable_processors(cgroup_limit="/sys/fs/cgroup/cpu.max"):
 
 def set_threads():
     """Share the processors out, unless the user has."""
-    workers = int(os.environ.get("LAUNCH_LOCAL_WORKERS") or 1)
+    workers = launched.local_workers()
     threads = str(max(1, usable_processors() // workers))
     # A number inherited from a notebook that launches workers is this module's, not the user's.
     ours = os.environ.get("MXNET_SETUP_THREADS")
@@ -82,7 +83,7 @@ def set_threads():
 
 def remove_inherited_port():
     """Keep PORT only if a launcher chose it for ps-lite, and says so."""
-    if os.environ.get("PORT") != os.environ.get("LAUNCH_NODE_PORT"):
+    if os.environ.get("PORT") != launched.node_port():
         os.environ.pop("PORT", None)
 
 

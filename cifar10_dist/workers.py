@@ -1,12 +1,12 @@
 """What the workers of a job tell each other besides gradients: counts, statistics, agreement."""
 
 import json
-import os
 import time
 
 import mxnet as mx
 import numpy as np
 from process.failure import UsageError
+from process.launched import uses_p3
 
 FIRST_KEY = 100_000  # above the keys of any Trainer, which count from 0
 LAST_KEY = 215_327  # ps-lite multiplies keys by 9973 in 32 bits
@@ -228,8 +228,3 @@ def average_statistics(net, workers):
     for param, values in zip(params, np.split(mean, ends[:-1])):
         for data in param.list_data():  # set_data would reset the store, and dist_async refuses
             data[:] = values.reshape(param.shape)
-
-
-def uses_p3():
-    """Tell whether the launcher chose P3, MXNet's transport that sends slices by priority."""
-    return os.environ.get("DMLC_PS_VAN_TYPE") == "p3"

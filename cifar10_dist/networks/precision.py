@@ -10,11 +10,11 @@ the two. Other processors only imitate bfloat16: not chosen.
 
 import json
 import math
-import os
 from pathlib import Path
 
 import mxnet as mx
 from mxnet.contrib import amp
+from process.launched import is_first_worker
 
 from networks.by_name import build_network
 
@@ -32,7 +32,7 @@ def set_dtype(args, ctx):
     """
     if args.dtype == "auto":
         args.dtype = choose_dtype(args, ctx)
-        if os.environ.get("LAUNCH_WORKER_ID", "0") == "0":
+        if is_first_worker():
             print(f"--dtype auto: {args.dtype}", flush=True)
     if args.dtype != "float32":
         amp.init(target_dtype=args.dtype)

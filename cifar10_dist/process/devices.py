@@ -1,17 +1,20 @@
 """Which devices a worker trains on."""
 
-import os
-
 import mxnet as mx
 from sampler import split_range
 
+from process import launched
 from process.failure import UsageError
 
 
 def choose_devices(args):
     """Return the contexts to train on: all GPUs, the ones named, or CPU devices."""
     available = mx.context.num_gpus()
-    wanted = args.gpus if args.gpus is not None else share_gpus(available)
+    wanted = (
+        args.gpus
+        if args.gpus is not None
+        else share_gpus(available, launched.local_workers(), launched.local_rank())
+    )
     if args.cpus or not wanted:
         ctx = [mx.cpu(i) for i in range(args.cpus or 1)]
     else:
@@ -32,13 +35,11 @@ def choose_devices(args):
     return ctx
 
 
-def share_gpus(available, environ=os.environ):
+def share_gpus(available, workers, place):
     """Return this worker's GPUs where ``--gpus`` does not say: its share of the host's.
 
     The launcher tells how many workers the host has, and which of them this is.
     """
-    workers = int(environ.get("LAUNCH_LOCAL_WORKERS") or 1)
-    place = int(environ.get("LAUNCH_LOCAL_RANK") or 0)
     if available < workers:  # several workers to one GPU
         return tuple(range(available))[place % max(available, 1) :][:1]
     start, stop = split_range(available, workers, place)

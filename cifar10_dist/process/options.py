@@ -4,10 +4,10 @@ import os
 import sys
 
 from networks import fast as fast_network
-from workers import uses_p3
 
 from process.failure import UsageError
 from process.flags import WITHOUT_EFFECT, create_parser
+from process.launched import uses_p3
 
 
 def parse_args(argv=None):

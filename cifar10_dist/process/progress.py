@@ -13,6 +13,7 @@ import mxnet as mx
 from tqdm import tqdm
 
 from process.failure import UsageError
+from process.messages import warn
 
 
 def measure_reading(loader, args, workers):
@@ -178,12 +179,7 @@ class Progress:
             self._events.write_event(self._event(row, epoch))
             self._events.flush()
         except OSError as error:
-            print(
-                f"cifar10_dist.py: warning: {self._metrics.name}: epoch {epoch} could not be "
-                f"written: {error.strerror}",
-                file=sys.stderr,
-                flush=True,
-            )
+            warn(f"{self._metrics.name}: epoch {epoch} could not be written: {error.strerror}")
 
     def _open_files(self, log_dir):
         # Slow to import, and needed here only. Not its SummaryWriter: a thread of that writes, dies

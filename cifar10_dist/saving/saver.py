@@ -2,12 +2,12 @@
 
 import contextlib
 import datetime
-import sys
 import threading
 
 import mxnet as mx
 from networks.by_name import network_json
 from process.failure import STOPPED
+from process.messages import warn
 from process.versions import all_versions
 
 from saving import checkpoint
@@ -46,7 +46,7 @@ class Saver:
         self._facts = dict(facts, run=start.run, devices=devices, versions=all_versions())
         self._symbol = network_json(net)
         if workers.is_async and workers.rank == 0:
-            _say(
+            warn(
                 "dist_async: the servers' optimizer state (momenta and the like) cannot be read "
                 "and is not in the checkpoints; a resumed run begins it anew"
             )
@@ -140,12 +140,12 @@ class Saver:
             self._failed = True
             name = f"{self._prefix}-{checkpoint.tag(epoch, step)}"
             newest = f"the newest checkpoint is {self._newest}" if self._newest else "there is none"
-            _say(f"{name} could not be saved: {_reason(error)}; {newest}")
+            warn(f"{name} could not be saved: {_reason(error)}; {newest}")
             return
         try:
             self._remove_old(epoch, step)
         except OSError as error:
-            _say(f"--keep {self._keep}: {error.filename}: {error.strerror}")
+            warn(f"--keep {self._keep}: {error.filename}: {error.strerror}")
 
     def _remove_old(self, epoch, step):
         """Remove this run's checkpoints beyond ``--keep``."""
@@ -182,7 +182,3 @@ def _reason(error):
     if "FileStream.Write incomplete" in text:
         return "No space left on device"
     return text.splitlines()[-1][:200] if text else type(error).__name__
-
-
-def _say(text):
-    print(f"cifar10_dist.py: warning: {text}", file=sys.stderr, flush=True)

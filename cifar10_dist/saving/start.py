@@ -4,12 +4,12 @@ import json
 import os
 import re
 import socket
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import mxnet as mx
 from process.failure import UsageError
+from process.messages import warn
 
 from saving import checkpoint
 from saving.checkpoint import Broken, Entry
@@ -87,11 +87,9 @@ def find_start(args, facts, net, ctx, workers, restarted=False):
     """
     if args.load_epoch is None and ((args.resume == "none" and not restarted) or not _asks(args)):
         if workers.rank == 0 and args.model_prefix and checkpoint.find(args.model_prefix):
-            print(
-                f"cifar10_dist.py: warning: {_place(args.model_prefix)}-* are replaced by those of "
-                "a new training; --resume auto would go on from them",
-                file=sys.stderr,
-                flush=True,
+            warn(
+                f"{_place(args.model_prefix)}-* are replaced by those of a new training; "
+                "--resume auto would go on from them"
             )
         return Start()
     entries, goes_on, missing = _candidates(args, facts["job"], restarted)
@@ -208,11 +206,7 @@ def _first_usable(entries, facts, net, ctx):
         except Broken as error:
             last = str(error)
             if entry is not entries[-1]:
-                print(
-                    f"cifar10_dist.py: warning: {last}: trying the one before it",
-                    file=sys.stderr,
-                    flush=True,
-                )
+                warn(f"{last}: trying the one before it")
     others = f"; nor can any of the {len(entries) - 1} newer" if len(entries) > 1 else ""
     raise UsageError(f"{last}{others}")
 
@@ -256,11 +250,7 @@ def _tell(start, facts):
         if saved.get(name) != facts[name]
     ]
     if changed:
-        print(
-            f"cifar10_dist.py: warning: not as saved: {', '.join(changed)}",
-            file=sys.stderr,
-            flush=True,
-        )
+        warn(f"not as saved: {', '.join(changed)}")
 
 
 def _place(name):

@@ -8,12 +8,13 @@ import math
 import os
 import select
 import signal
-import sys
 import threading
 import time
 
 import mxnet as mx
 from process.failure import STOPPED
+from process.launched import grace_s
+from process.messages import say
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 GRACE_S = 15  # what the launcher gives workers to save, unless it says otherwise
@@ -32,14 +33,12 @@ class Stopper:
     is_active : bool
         Without it (there is nowhere to save) signals do what they always do, end the process, and
         no worker asks the others.
-    environ : dict
-        The launcher tells its ``--grace`` here.
     """
 
-    def __init__(self, is_active, environ=os.environ):
+    def __init__(self, is_active):
         self.is_active, self.is_requested = is_active, False
         self._is_training, self._flag, self._terms = False, None, 0
-        self._grace_s = float(environ.get("LAUNCH_GRACE") or GRACE_S)
+        self._grace_s = grace_s(GRACE_S)
         self._seen = time.monotonic()
         self._before, self._writer = {}, None  # the handlers that were there; the pipe
 
@@ -150,11 +149,6 @@ class Flag:
             self._store.push(self._key, self._own, priority=1)
         self._store.pull(self._key, out=self._sum, priority=1)
         return was_raised
-
-
-def say(line):
-    """Tell the user at once, from whichever thread."""
-    print(f"cifar10_dist.py: {line}", file=sys.stderr, flush=True)
 
 
 def end(status, why):

@@ -10,7 +10,7 @@ ByteScheduler, Peng et al. 2019, doi 10.1145/3341301.3359642).
 
 import mxnet as mx
 import numpy as np
-from workers import uses_p3
+from process.launched import uses_p3
 
 from trainers.worker_trainer import WorkerTrainer
 

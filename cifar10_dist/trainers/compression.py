@@ -6,9 +6,8 @@ gradient (Strom 2015; MXNet's own way of it: mxnet.apache.org/api/faq/gradient_c
 both ways together shrink from 32 + 32 to 2 + 32 bits, 1.88 times and no more.
 """
 
-import os
-
 from process.failure import UsageError
+from process.launched import uses_p3
 
 from trainers.worker_trainer import WorkerTrainer
 
@@ -68,5 +67,5 @@ def check_compression(args):
         raise UsageError(
             "--gc-type and --dtype float16 exclude each other: its gradients are scaled"
         )
-    if os.environ.get("DMLC_PS_VAN_TYPE") == "p3":
+    if uses_p3():
         raise UsageError("--gc-type and the launcher's --p3 exclude each other")

@@ -126,9 +126,8 @@ def test_an_exception_ends_a_worker_at_once_with_its_traceback():
 )
 def test_the_workers_of_a_host_share_its_gpus(gpus, workers, shares):
     for place, share in enumerate(shares):
-        told = {"LAUNCH_LOCAL_WORKERS": str(workers), "LAUNCH_LOCAL_RANK": str(place)}
-        assert share_gpus(gpus, told) == tuple(map(int, share))
-    assert share_gpus(gpus, {}) == tuple(range(gpus))
+        assert share_gpus(gpus, workers, place) == tuple(map(int, share))
+    assert share_gpus(gpus, 1, 0) == tuple(range(gpus))
 
 
 def test_help_lists_every_flag_of_the_design_that_exists():

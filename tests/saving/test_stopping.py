@@ -77,15 +77,16 @@ def test_a_request_that_the_others_do_not_answer_ends_after_the_grace_time(tmp_p
 def test_who_waits_for_the_files_has_no_time_limit():
     """The other way round, the test before: a second of grace, and no step for three."""
     program = (
-        "import os, signal, time, stopping\n"
-        "with stopping.Stopper(True, {'LAUNCH_GRACE': '1'}) as stopper:\n"
+        "import os, signal, time\n"
+        "from saving.stopper import Stopper\n"
+        "with Stopper(True) as stopper:\n"
         "    stopper._is_training = True\n"
         "    os.kill(os.getpid(), signal.SIGUSR1)\n"
         "    stopper.save()\n"
         "    time.sleep(3)\n"
         "print('saved', stopper.is_requested)\n"
     )
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "cifar10_dist")}
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "cifar10_dist"), "LAUNCH_GRACE": "1"}
     job = subprocess.run([sys.executable, "-c", program], env=env, stdout=subprocess.PIPE)
     assert (job.returncode, job.stdout) == (0, b"saved True\n")
 
