@@ -14,9 +14,10 @@ import mxnet_setup  # noqa: F401
 
 import mxnet as mx
 import numpy as np
-from loader import Augmentation, TrainLoader
+from loader import TrainLoader
 from mxnet import gluon
 from sources import synthetic
+from sources.augmentation import Augmentation
 
 BATCH_SIZE, ROUNDS = 256, 5
 

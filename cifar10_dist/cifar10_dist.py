@@ -61,7 +61,7 @@ def train(args, stopper):
     # The store connects the devices of this worker, and all workers, through the servers.
     store = mx.kv.create(args.kv_store)
     workers = Workers(store)
-    train_loader, test_loader = source.share_out(workers)
+    train_loader, test_loader = source.split(workers)
     workers.agree({"data": source.fingerprint, **describe(args)})
     if args.network == "fast":
         net.whiten(train_loader.sample(num_to_whiten(args.image_shape)))

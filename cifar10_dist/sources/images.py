@@ -7,15 +7,16 @@ from pathlib import Path
 
 import mxnet as mx
 import numpy as np
-from loader import Augmentation, EvalLoader, TrainLoader
+from loader import EvalLoader, TrainLoader
 from process.failure import UsageError
 
 from sources import records, synthetic
+from sources.augmentation import Augmentation
 from sources.download import CIFAR10, DownloadError, fetch
 
 
 class ImageSource:
-    """The training and the test set, before they are shared out among the workers.
+    """The training and the test set, before they are split among the workers.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ class ImageSource:
             args.rgb_std,
         )
 
-    def share_out(self, workers):
+    def split(self, workers):
         """Create this worker's loaders.
 
         Parameters

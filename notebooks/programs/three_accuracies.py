@@ -31,7 +31,7 @@ def main():
     source = ImageSource(args)
     store = mx.kv.create(args.kv_store)
     workers = Workers(store)
-    train_loader, share = source.share_out(workers)
+    train_loader, share = source.split(workers)
     trainer, _ = create_trainer(args, net, ctx, store, workers, len(train_loader))
     for epoch in range(args.num_epochs):
         for batch in train_loader.epoch(epoch):

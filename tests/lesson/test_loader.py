@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loader import PIECE, Augmentation, EvalLoader, TrainLoader
+from loader import EvalLoader, TrainLoader
+from sources.augmentation import PIECE, Augmentation
 
 TIME_BUDGET_S = 10
 RNG = np.random.RandomState(0)

@@ -5,13 +5,13 @@ import json
 import mxnet as mx
 import numpy as np
 import pytest
-from loader import Augmentation
 from networks import fast as fast_network
 from networks.by_name import create_network
 from networks.fast import num_to_whiten
 from process.options import parse_args
 from running import accuracies, train, train_with
 from sources import synthetic
+from sources.augmentation import Augmentation
 from trainers import worker_trainer as averaging
 
 TIME_BUDGET_S = 110

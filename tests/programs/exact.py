@@ -10,11 +10,12 @@ import mxnet_setup  # noqa: F401  first
 
 import mxnet as mx
 import numpy as np
-from loader import Augmentation, EvalLoader, TrainLoader
+from loader import EvalLoader, TrainLoader
 from mxnet.gluon import nn
 from process.failure import run
 from process.options import parse_args
 from shifted import Shifted
+from sources.augmentation import Augmentation
 from trainers.shared_memory import SharedMemoryTrainer
 from training import CrossEntropy, evaluate, pull_weights, train_batch
 from workers import Workers

@@ -5,11 +5,11 @@ from pathlib import Path
 import mxnet as mx
 import numpy as np
 import pytest
-from loader import Augmentation
 from mxnet import recordio
 from process.failure import UsageError
 from record_files import png, write
 from sources import records
+from sources.augmentation import Augmentation
 
 TIME_BUDGET_S = 10
 SHAPE = (3, 32, 32)

@@ -1,0 +1,119 @@
+"""Random changes of training images: whole batches are cropped, flipped and scaled with NumPy."""
+
+import ctypes
+from dataclasses import dataclass
+from functools import lru_cache
+
+import mxnet as mx
+import numpy as np
+
+PIECE = 64  # images that are worked on at a time: they stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """Random changes of the training images, and the scaling of all images.
+
+    Parameters
+    ----------
+    pad : int
+        Pixels of zeros around an image before a random crop of the image's own size.
+    random_crop, random_mirror : bool
+        Whether to crop at random, and to flip left to right half of the time.
+    mean, std : tuple of float
+        Of each channel, on the scale of the bytes (0 to 255).
+    """
+
+    pad: int = 0
+    random_crop: bool = False
+    random_mirror: bool = False
+    mean: tuple = (0.0, 0.0, 0.0)
+    std: tuple = (255.0, 255.0, 255.0)
+
+    def draw(self, length, seed, epoch):
+        """Draw top, left (0 to 2*pad) and flip (0 or 1) of every example, shape (length, 3).
+
+        They depend on (seed, epoch, example) alone, not on which worker sees the example. An image
+        that is flipped in one epoch is not in the next (Jordan 2024, arXiv 2404.00498).
+        """
+        place = np.random.RandomState([seed, epoch, 1]).randint(0, 2 * self.pad + 1, (length, 2))
+        first = np.random.RandomState([seed, 0, 2]).randint(0, 2, (length, 1))
+        return np.concatenate([place, (first + epoch) % 2], axis=1)
+
+    def border(self, number, shape):
+        """Return room for images of a shape (C, H, W), with zeros around it."""
+        channels, height, width = shape
+        return np.zeros((number, channels, height + 2 * self.pad, width + 2 * self.pad), np.uint8)
+
+    def change(self, images, draws, border=None):
+        """Crop and flip images of shape (n, C, H, W) as drawn; the images given may be used up.
+
+        What :meth:`border` returns can be used for many calls.
+        """
+        if self.random_mirror:
+            flipped = np.flatnonzero(draws[:, 2])
+            images[flipped] = _mirrored(images[flipped])
+        if self.random_crop and self.pad:
+            padded = self.border(len(images), images.shape[1:]) if border is None else border
+            padded = padded[: len(images)]
+            padded[:, :, self.pad : -self.pad, self.pad : -self.pad] = images
+            windows = np.lib.stride_tricks.as_strided(  # every crop of every image, no copy
+                padded,
+                (len(images), 2 * self.pad + 1, 2 * self.pad + 1) + images.shape[1:],
+                padded.strides[:1] + padded.strides[2:] + padded.strides[1:],
+                writeable=False,
+            )
+            images = windows[np.arange(len(images)), draws[:, 0], draws[:, 1]]
+        return images
+
+    def scale(self, images, out=None):
+        """Turn bytes of shape (n, C, H, W) into float32, (x - mean) / std by channel."""
+        factor, shift = self._scaling(images.shape[1:])
+        out = np.empty(images.shape, np.float32) if out is None else out
+        out[...] = images
+        out *= factor
+        if shift is not None:
+            out -= shift
+        return out
+
+    @lru_cache(maxsize=8)  # noqa: B019  of small arrays
+    def _scaling(self, shape):
+        """Return factor and shift of every pixel, which is faster than of every channel."""
+        factor = np.full(shape, 1 / np.array(self.std[: shape[0]], np.float32)[:, None, None])
+        shift = np.array(self.mean[: shape[0]], np.float32)[:, None, None] * factor
+        return factor, shift if shift.any() else None
+
+    def load(self, images, indices, draws=None):
+        """Gather images by their indices, change them as drawn, and scale them, into an NDArray."""
+        data = mx.nd.empty((len(indices),) + images.shape[1:])
+        memory = memory_of(data)
+        border = self.border(PIECE, images.shape[1:])
+        for start in range(0, len(indices), PIECE):
+            part = indices[start : start + PIECE]
+            piece = images[part]
+            if draws is not None:
+                piece = self.change(piece, draws[part], border)
+            self.scale(piece, memory[start : start + PIECE])
+        return data
+
+
+def memory_of(array):
+    """Return the memory of a new NDArray on the CPU, which nothing else knows yet, to be filled.
+
+    ``mx.nd.array`` would copy what was prepared elsewhere, and wait until all work that is queued
+    is done, so that nothing could be prepared ahead.
+    """
+    pointer = ctypes.POINTER(ctypes.c_float)()
+    mx.base.check_call(mx.base._LIB.MXNDArrayGetData(array.handle, ctypes.byref(pointer)))
+    return np.ctypeslib.as_array(pointer, array.shape)
+
+
+def _mirrored(images):
+    """Flip bytes of shape (..., W) left to right, eight at a time where the width allows."""
+    if images.shape[-1] % 8:
+        return images[..., ::-1]
+    words = np.ascontiguousarray(images).view(np.uint64)
+    mirrored = np.empty_like(words)
+    for place in range(words.shape[-1]):  # faster than all at once, with a step of -1
+        mirrored[..., place] = words[..., -1 - place]
+    return mirrored.byteswap(inplace=True).view(np.uint8)
