@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT / "cifar10_dist"))
 import mxnet_setup  # noqa: E402, F401
 
 import mxnet as mx  # noqa: E402
-from networks.by_name import create_network  # noqa: E402
+from networks.by_name import network_by_name  # noqa: E402
 from saving.saver import Saver  # noqa: E402
 from saving.start import Start  # noqa: E402
 from saving.stopper import Stopper  # noqa: E402
@@ -54,8 +54,9 @@ def peak_mb():
 def measure(args, folder):
     """Return what the table shows, by name."""
     ctx = [mx.gpu(i) for i in range(mx.context.num_gpus())][:1] or [mx.cpu()]
-    net = create_network(args.network, 10, (3, 32, 32), ctx)
-    trainer = WorkerTrainer(net.collect_params(), args.optimizer, {})
+    net = network_by_name(args.network, 10, (3, 32, 32), ctx)
+    optimizer = mx.optimizer.create(args.optimizer)
+    trainer = WorkerTrainer(net.collect_params(), optimizer, lambda step: 0.001)
     data = [mx.nd.random.uniform(shape=(args.batch_size, 3, 32, 32), ctx=ctx[0])]
     label, loss = [mx.nd.zeros(args.batch_size, ctx=ctx[0])], CrossEntropy()
 

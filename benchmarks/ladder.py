@@ -25,7 +25,6 @@ RUNGS = (
     "gradients in buckets of 8 MB, sent as they are ready",
     "memory of messages kept",
     "gradients added up in shared memory, not sent",
-    "updates shared among the workers",
 )
 
 parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -36,7 +35,7 @@ parser.add_argument("--disp-batches", type=int, default=10)
 args = parser.parse_args()
 has = [args.rungs > place for place in range(len(RUNGS))]
 loads_whole, has_threads, is_static, has_products, is_free = has[:5]
-updates_here, has_buckets, _, shares_memory, shares_updates = has[5:]
+updates_here, has_buckets, _, shares_memory = has[5:]
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cifar10_dist"))
 import mxnet_setup  # noqa: E402
@@ -49,12 +48,12 @@ import mxnet as mx  # noqa: E402
 import numpy as np  # noqa: E402
 from loader import TrainLoader  # noqa: E402
 from mxnet import autograd, gluon  # noqa: E402
-from networks.few_pixels import use_products  # noqa: E402
+from networks.one_pixel import use_products  # noqa: E402
 from process.failure import run  # noqa: E402
 from sources import synthetic  # noqa: E402
-from trainers.buckets import BucketTrainer  # noqa: E402
-from trainers.sharded_updates import ShardedTrainer  # noqa: E402
-from trainers.shared_memory import SharedMemoryTrainer, share_memory  # noqa: E402
+from trainers.buckets import Buckets  # noqa: E402
+from trainers.optimizers import Adam  # noqa: E402
+from trainers.shared_memory import SharedBuckets, share_memory  # noqa: E402
 from trainers.worker_trainer import WorkerTrainer  # noqa: E402
 from workers import Workers  # noqa: E402
 
@@ -96,20 +95,17 @@ def main():
         loss.hybridize(static_alloc=True, static_shape=True)
         bulk = {"backward_bulk_size": 4} if has_buckets else {}
         net.hybridize(static_alloc=True, static_shape=True, **bulk)
-    optimizer = ("adam", {"learning_rate": 0.001})
+    params = net.collect_params()
     if has_buckets:
-        for param in net.collect_params().values():
+        for param in params.values():
             param._finish_deferred_init()
+        exchange = Buckets(params)
         if shares_memory:
-            memory = share_memory(Workers(store), True, 0)
-            kind = ShardedTrainer if shares_updates else SharedMemoryTrainer
-            trainer = kind(net.collect_params(), *optimizer, store, memory=memory)
-        else:
-            trainer = BucketTrainer(net.collect_params(), *optimizer, store)
-    elif updates_here:
-        trainer = WorkerTrainer(net.collect_params(), *optimizer, store)
+            exchange = SharedBuckets(params, share_memory(Workers(store), True, 0))
+        trainer = WorkerTrainer(params, Adam(), lambda step: 0.001, store, exchange)
     else:
-        trainer = gluon.Trainer(net.collect_params(), *optimizer, kvstore=store)
+        here = {"update_on_kvstore": False} if updates_here else {}
+        trainer = gluon.Trainer(params, "adam", {"learning_rate": 0.001}, store, **here)
     start = time.time()
     for step, (data, label) in zip(range(1, args.steps + 1), batches(images, labels, store)):
         with autograd.record():

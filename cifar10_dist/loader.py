@@ -22,6 +22,11 @@ class Batch:
     label: mx.nd.NDArray
     global_size: int
 
+    @property
+    def size(self):
+        """The number of this worker's examples."""
+        return 0 if self.data is None else len(self.data)
+
 
 class TrainLoader:
     """The batches of this worker, epoch by epoch, one batch prepared ahead by a thread.
@@ -101,6 +106,10 @@ class RepeatedBatch:
 
     def __len__(self):
         return len(self._loader)
+
+    def sample(self, number):
+        """Return images as the loader does."""
+        return self._loader.sample(number)
 
     def epoch(self, epoch, first_step=0):
         """Yield as many batches as the loader would."""

@@ -24,7 +24,7 @@ class Workers:
 
     def __init__(self, store):
         self.rank, self.count = store.rank, store.num_workers
-        self.is_async = "async" in store.type
+        self.store_type, self.is_async = store.type, "async" in store.type
         self._store = store if "dist" in store.type else None
         self._next_key, self._unit = FIRST_KEY, None
         self._keys = {}  # length -> (key, buffer), dist_sync only

@@ -7,10 +7,10 @@ import mxnet as mx
 from process.failure import UsageError
 
 from networks.fast import FastNetwork
-from networks.few_pixels import as_convolutions, use_products
+from networks.one_pixel import as_convolutions, use_products
 
 
-def create_network(name, num_classes, image_shape, ctx, num_layers=None):
+def network_by_name(name, num_classes, image_shape, ctx, num_layers=None):
     """Create a network, with the parameters drawn and placed on every device.
 
     Parameters
@@ -41,15 +41,17 @@ def create_network(name, num_classes, image_shape, ctx, num_layers=None):
     net.initialize(mx.init.Xavier(), ctx=ctx)
     bulk = {}
     if ctx[0].device_type == "cpu":
-        use_products(net, image_shape, len(ctx))
+        use_products(net, image_shape)
         # MXNet tells of gradients after so many operators; on GPUs its 15 are kept (untried).
         bulk = {"backward_bulk_size": 4}
     net.hybridize(static_alloc=True, static_shape=True, **bulk)
+    if starts_with_batchnorm(net):
+        net.register_forward_pre_hook(_ask_for_gradient)
     return net
 
 
 def build_network(name, num_classes, image_shape, num_layers=None):
-    """Put a network together as :func:`create_network` does: with shapes, without parameters."""
+    """Put a network together as :func:`network_by_name` does: with shapes, without parameters."""
     with mx.name.NameManager():  # parameter names that do not depend on what was created before
         net = _build(name, num_classes, image_shape[0], num_layers)
     try:
@@ -86,6 +88,16 @@ def starts_with_batchnorm(net):
     while net._children:
         net = next(iter(net._children.values()))
     return isinstance(net, mx.gluon.nn.BatchNorm)
+
+
+def _ask_for_gradient(net, images):
+    """Have backward reach a BatchNorm in front of everything.
+
+    MXNet moves its running mean and variance in the backward pass, which leaves out a layer with
+    nothing to learn in it unless the images themselves ask for a gradient.
+    """
+    if mx.autograd.is_recording():
+        images[0].attach_grad()
 
 
 def _build(name, num_classes, channels, num_layers):

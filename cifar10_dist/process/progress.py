@@ -10,14 +10,18 @@ import time
 from pathlib import Path
 
 import mxnet as mx
+from sources.images import ImageSource
 from tqdm import tqdm
+from workers import Workers
 
 from process.failure import UsageError
 from process.messages import warn
 
 
-def measure_reading(loader, args, workers):
+def measure_reading(args):
     """Read an epoch without training (``--test-io``) and print MXNet's speed lines."""
+    workers = Workers(mx.kv.create(args.kv_store))
+    loader, _ = ImageSource(args).split(workers)
     progress = Progress(workers.rank, len(loader), args.disp_batches)
     progress.epoch_started(0)
     for step, batch in enumerate(loader.epoch(0)):

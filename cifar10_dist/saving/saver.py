@@ -45,7 +45,7 @@ class Saver:
         devices = workers.gather([len(trainer._contexts)]).ravel().astype(int).tolist()
         self._facts = dict(facts, run=start.run, devices=devices, versions=all_versions())
         self._symbol = network_json(net)
-        if workers.is_async and workers.rank == 0:
+        if trainer.is_async and workers.rank == 0:
             warn(
                 "dist_async: the servers' optimizer state (momenta and the like) cannot be read "
                 "and is not in the checkpoints; a resumed run begins it anew"
@@ -118,7 +118,7 @@ class Saver:
         arguments = set(mx.sym.load_json(self._symbol).list_arguments())
         params = {("arg:" if n in arguments else "aux:") + n: v for n, v in params.items()}
         optimizer, arrays = None, {}
-        if not self._workers.is_async:
+        if not self._trainer.is_async:
             optimizer, arrays = collect_optimizer(self._trainer)
         if step:
             arrays["statistics"] = mx.nd.array(statistics, dtype="float32")

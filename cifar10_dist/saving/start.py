@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import mxnet as mx
+from process import launched
 from process.failure import UsageError
 from process.messages import warn
 
@@ -42,7 +43,7 @@ class Start:
     def restore(self, net, trainer, workers):
         """Put the optimizer's state back, and within an epoch each device's statistics."""
         saved = self.manifest.get("optimizer")
-        if saved and not workers.is_async and saved["name"] == type(trainer.optimizer).__name__:
+        if saved and not trainer.is_async and saved["name"] == type(trainer.optimizer).__name__:
             restore_optimizer(trainer, saved, self.arrays)
         if "statistics" in self.arrays:
             devices = workers.gather([len(trainer._contexts)]).ravel().astype(int).tolist()
@@ -57,7 +58,7 @@ class Start:
         return self.epoch >= num_epochs or bool(target_reached)
 
 
-def find_start(args, facts, net, ctx, workers, restarted=False):
+def find_start(args, facts, net, workers):
     """Load what the command line asks to go on from, on every worker.
 
     Only worker 0 reads files. A checkpoint that is broken, or of something else, is named and the
@@ -71,10 +72,7 @@ def find_start(args, facts, net, ctx, workers, restarted=False):
         global_batch_size, steps_per_epoch, is_async``.
     net : mxnet.gluon.HybridBlock
         Gets the parameters.
-    ctx : list of mxnet.Context
     workers : workers.Workers
-    restarted : bool
-        Whether the launcher has started this job again.
 
     Returns
     -------
@@ -85,6 +83,7 @@ def find_start(args, facts, net, ctx, workers, restarted=False):
     UsageError
         If what was asked for is not here, or cannot be used.
     """
+    restarted = launched.is_restarted()
     if args.load_epoch is None and ((args.resume == "none" and not restarted) or not _asks(args)):
         if workers.rank == 0 and args.model_prefix and checkpoint.find(args.model_prefix):
             warn(
@@ -96,7 +95,7 @@ def find_start(args, facts, net, ctx, workers, restarted=False):
     _look_elsewhere(entries, missing, workers)
     chosen, params, state = None, b"", b""
     if workers.rank == 0 and entries:
-        chosen, params, state = _first_usable(entries, facts, net, ctx)
+        chosen, params, state = _first_usable(entries, facts, net)
     chosen = json.loads(workers.hand_out(json.dumps(chosen).encode()))
     if chosen is None:
         if workers.rank == 0:
@@ -105,7 +104,7 @@ def find_start(args, facts, net, ctx, workers, restarted=False):
     name, manifest = chosen
     params, state = workers.hand_out(params), workers.hand_out(state)
     if workers.rank > 0:
-        _load(net, params, ctx)
+        _load(net, params)
     start = Start(manifest["epoch"], manifest["step"], name, manifest=manifest)
     start.arrays = checkpoint.parse_state(state)
     if goes_on and "run" in manifest:
@@ -177,7 +176,7 @@ def _look_elsewhere(entries, missing, workers):
         raise UsageError(f"there is no {_place(missing)}")
 
 
-def _first_usable(entries, facts, net, ctx):
+def _first_usable(entries, facts, net):
     """Read the newest checkpoint that is whole and fits, into the network.
 
     Returns
@@ -196,7 +195,7 @@ def _first_usable(entries, facts, net, ctx):
                 _check_place(entry, facts)
                 params, state = checkpoint.read(entry.name, manifest)
             try:
-                _load(net, params, ctx)
+                _load(net, params)
             except (mx.MXNetError, AssertionError, ValueError) as error:
                 reason = str(error).strip().splitlines()[0][:200]
                 raise Broken(
@@ -223,8 +222,10 @@ def _check_place(entry, facts):
             )
 
 
-def _load(net, params, ctx):
-    net.collect_params().load_dict(checkpoint.parse_params(params), ctx=ctx)
+def _load(net, params):
+    own = net.collect_params()
+    ctx = next(iter(own.values())).list_ctx()
+    own.load_dict(checkpoint.parse_params(params), ctx=ctx)
 
 
 def _tell(start, facts):

@@ -11,12 +11,12 @@ MOVING = ("m_schedule", "last_lr", "cur_lr", "lbmult")
 def collect_optimizer(trainer):
     """Take down the state of the optimizer: momenta, step counters, loss scale.
 
-    All devices of all workers make the same updates from the same sums, or share the states
-    (``shares_states``), so the first device's state is everybody's.
+    All devices of all workers make the same updates from the same sums, so the first device's state
+    is everybody's.
 
     Parameters
     ----------
-    trainer : averaging.WorkerTrainer
+    trainer : trainers.worker_trainer.WorkerTrainer
         That updates on the workers: what the servers of ``dist_async`` hold cannot be asked for.
 
     Returns
@@ -43,8 +43,6 @@ def collect_optimizer(trainer):
         for index, state in updater.states.items()
         for place, leaf in enumerate(leaves(state))
     }
-    if trainer.shares_states:
-        mx.nd.waitall()  # in the next step other workers write there
     for name, averages in trainer.lookahead.arrays.items() if trainer.lookahead else ():
         arrays[f"lookahead:{name}"] = averages[0].copyto(mx.cpu())
     return facts, arrays
@@ -55,7 +53,7 @@ def restore_optimizer(trainer, facts, arrays):
 
     Parameters
     ----------
-    trainer : averaging.WorkerTrainer
+    trainer : trainers.worker_trainer.WorkerTrainer
         With the same optimizer and network, not yet used.
     facts : dict
     arrays : dict of ndarray
@@ -65,15 +63,13 @@ def restore_optimizer(trainer, facts, arrays):
         for index, param in enumerate(trainer._params):
             if param.name not in facts["counts"] or param.grad_req == "null":
                 continue
-            state = trainer.create_state(index, param.data(ctx))
+            state = optimizer.create_state_multi_precision(index, param.data(ctx))
             for place, leaf in enumerate(leaves(state)):
                 # Nothing was kept of a momentum that was 0: another one begins at 0.
                 value = arrays.get(f"optimizer:{param.name}:{place}")
                 if value is not None:
                     leaf[:] = mx.nd.array(value, dtype=value.dtype)
             updater.states[index], updater.states_synced[index] = state, True
-    if trainer.shares_states:
-        mx.nd.waitall()  # before other workers write there
     if trainer.lookahead:
         begun = {n.partition(":")[2]: a for n, a in arrays.items() if n.startswith("lookahead:")}
         trainer.lookahead.restore(begun)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import mxnet as mx
 import numpy as np
-from loader import EvalLoader, TrainLoader
+from loader import EvalLoader, RepeatedBatch, TrainLoader
 from process.failure import UsageError
 
 from sources import records, synthetic
@@ -103,7 +103,7 @@ class ImageSource:
                 f"--batch-size {args.batch_size}: a step of {workers.count} worker(s) takes "
                 f"{train.global_batch_size} examples, and there are {length} ({self.name})"
             )
-        return train, test
+        return (RepeatedBatch(train) if args.benchmark else train), test
 
     def _open_records(self, args):
         paths = args.data_train, args.data_val

@@ -5,6 +5,7 @@ import math
 import mxnet as mx
 
 from trainers.server_optimizer import COUNTER_KEY, CountingOptimizer
+from trainers.worker_trainer import zero_idle_gradients
 
 
 def allow_for_staleness(lr, momentum, num_workers):
@@ -51,6 +52,9 @@ class AsyncTrainer(mx.gluon.Trainer):
     store : mxnet.kvstore.KVStore
     """
 
+    is_async = True
+    lookahead = None  # the weights are the servers'
+
     def __init__(self, params, optimizer, store):
         super().__init__(
             params, CountingOptimizer(optimizer), kvstore=store, update_on_kvstore=True
@@ -60,8 +64,8 @@ class AsyncTrainer(mx.gluon.Trainer):
         optimizer.wd_mult = {key: param.wd_mult for key, param in enumerate(self._params)}
         self._readings = []  # the counter, and whether this worker's own 1 is in its rise
         self._last_reading = 0
-        flat = [p for p in self._params if p.grad_req != "null" and len(p.shape) == 1]
-        self._pulled_last = (flat or self._params)[-1]
+        self.learned = [param for param in self._params if param.grad_req != "null"]
+        self._pulled_last = ([p for p in self.learned if len(p.shape) == 1] or self._params)[-1]
 
     @property
     def learning_rate(self):
@@ -71,9 +75,26 @@ class AsyncTrainer(mx.gluon.Trainer):
             return inner.lr
         return inner.lr_scheduler(max(self._last_reading, 1))
 
-    def weights_pulled(self):
-        """Note that the weights were pulled without a push, while no worker pushes."""
+    def loss_divisor(self, batch):
+        """Return the number of this worker's examples: its push is an update of its own."""
+        return max(batch.size, 1)
+
+    def step(self, batch_size=1, ignore_stale_grad=False):
+        """Push gradients, which the servers update with at once, and pull the newest weights.
+
+        A worker without an example in a short last batch pushes nothing.
+        """
+        if zero_idle_gradients(self.learned):
+            super().step(batch_size, ignore_stale_grad)
+        for param in self.learned:
+            for data in param.list_data():
+                data._fresh_grad = False  # MXNet does this where workers update
+
+    def epoch_done(self, workers):
+        """Pull the newest weights, which other workers have moved since."""
+        pull_weights(self, workers)
         self._read(mx.nd.zeros(1), own=0)
+        workers.barrier()
 
     def measure_staleness(self, workers):
         """Tell how late the gradients of all workers were since the last call.
@@ -94,6 +115,21 @@ class AsyncTrainer(mx.gluon.Trainer):
         total, steps, _ = rows.sum(axis=0)
         return {"staleness_mean": total / max(steps, 1), "staleness_max": int(rows[:, 2].max())}
 
+    def explain(self):
+        """Yield nothing: see :meth:`explain_staleness`."""
+        return ()
+
+    def explain_staleness(self, asked, num_workers):
+        """Say which settings are not as ``asked``, name: value, as gradients come late."""
+        inner = self._optimizer.inner
+        now = {"learning rate": inner.lr, "momentum": getattr(inner, "momentum", asked["momentum"])}
+        changed = [f"{n} {now[n]:g} instead of {asked[n]:g}" for n in asked if now[n] != asked[n]]
+        if changed:
+            yield (
+                f"dist_async: {', '.join(changed)}, as the gradients of {num_workers} workers "
+                "come late; --lr-scale none leaves them"
+            )
+
     def _init_kvstore(self):
         super()._init_kvstore()
         self._kvstore.init(COUNTER_KEY, mx.nd.zeros(1))
@@ -108,3 +144,10 @@ class AsyncTrainer(mx.gluon.Trainer):
         """Add to the counter and read it, without waiting for it."""
         self._readings.append((mx.nd.zeros(1), own))
         self._kvstore.pushpull(COUNTER_KEY, addend, out=self._readings[-1][0])
+
+
+def pull_weights(trainer, workers):
+    """Fetch the newest weights, which in asynchronous training other workers have moved since."""
+    workers.barrier()
+    for param in trainer.learned:
+        trainer._kvstore.pull(trainer._param2idx[param.name], param.list_data())

@@ -12,14 +12,12 @@ import mxnet as mx
 import numpy as np
 from process.launched import uses_p3
 
-from trainers.worker_trainer import WorkerTrainer
-
 BUCKET_BYTES = 8 << 20
 ALIGN = 16  # elements: a cache line, which oneDNN's vectors like to start at
 
 
-class BucketTrainer(WorkerTrainer):
-    """A Trainer that adds gradients up by the bucket.
+class Buckets:
+    """Adds gradients up by the bucket, through the store.
 
     Parameters
     ----------
@@ -28,23 +26,22 @@ class BucketTrainer(WorkerTrainer):
     bucket_bytes : int
         A bucket that has as much takes no more gradients. A smaller number lets more of them leave
         before the first layers' gradients, which come last; a larger one makes fewer messages.
-    **others
-        As of :class:`averaging.WorkerTrainer`.
     """
 
-    def __init__(self, params, *others, bucket_bytes=BUCKET_BYTES):
-        super().__init__(params, *others)
+    def __init__(self, params, bucket_bytes=BUCKET_BYTES):
         in_order = [param for param in params.values() if param.grad_req != "null"]
-        self._spans = [list(_spans(group)) for group in _group(in_order, bucket_bytes)]
-        self._buckets = [self._lay_out(spans) for spans in self._spans]
+        groups = _group(in_order, bucket_bytes)
+        self._buckets = [self._lay_out(list(_spans(group))) for group in groups]
 
-    def _init_params(self):
-        super()._init_params()
-        for key, bucket in enumerate(self._buckets, len(self._params)):
-            self._kvstore.init(key, bucket[0])
-        self._lets_pass = self._distributed and not uses_p3()  # P3 has an order of its own
+    def connect(self, store, first_key):
+        """Make a key for each bucket, from ``first_key`` on."""
+        self._store, self._first_key = store, first_key
+        for key, bucket in enumerate(self._buckets, first_key):
+            store.init(key, bucket[0])
+        self._lets_pass = "dist" in store.type and not uses_p3()  # P3 has an order of its own
 
-    def _allreduce_grads(self):
+    def add_up(self):
+        """Push and pull every bucket, in the order that lets the next step begin soonest."""
         # What backward finishes first, the last two buckets, is sent at once. The others, but for
         # the first layers', which the next step needs first, wait for the last bucket's answer: on
         # a slow cable it comes when those have gone ahead, on a fast one they hardly wait.
@@ -53,8 +50,7 @@ class BucketTrainer(WorkerTrainer):
             if self._lets_pass and place in others[1:-1]:
                 for bucket, before in zip(self._buckets[place], self._buckets[last]):
                     _let_pass(before, bucket)
-            key = len(self._params) + place
-            self._kvstore.pushpull(key, self._buckets[place], priority=-place)
+            self._store.pushpull(self._first_key + place, self._buckets[place], priority=-place)
 
     def _new_bucket(self, size, like):
         """Return an array (size,) of zeros for each device that an array of ``like`` is on."""

@@ -2,30 +2,45 @@
 
 Every weight of every worker gets 0 or ± the threshold pushed, and keeps the rest for its next
 gradient (Strom 2015; MXNet's own way of it: mxnet.apache.org/api/faq/gradient_compression). That is
-2 bits for 32: the pushes shrink 16 times. What comes back is the sum, in 32 bits as ever, so that
-both ways together shrink from 32 + 32 to 2 + 32 bits, 1.88 times and no more.
+2 bits for 32: the pushes shrink 16 times. What comes back is the sum, in 32 bits as ever. Both ways
+together shrink from 32 + 32 to 2 + 32 bits, 1.88 times.
 """
 
 from process.failure import UsageError
-from process.launched import uses_p3
-
-from trainers.worker_trainer import WorkerTrainer
 
 SMALLEST = 1e-6  # MXNet tells the servers the threshold in six decimals
 
 
-class CompressingTrainer(WorkerTrainer):
-    """A Trainer for ``compression_params`` on a ``dist_sync`` store.
+class TwoBits:
+    """Adds gradients up by a push followed by a pull, which MXNet compresses.
 
-    MXNet's Trainer adds gradients up by ``pushpull``, which says ``Compression not supported with
-    PushPull``. A push followed by a pull is compressed, and does the same.
+    MXNet's Trainer uses ``pushpull``, which says ``Compression not supported with PushPull``.
+
+    Parameters
+    ----------
+    params : mxnet.gluon.ParameterDict
     """
 
-    def _allreduce_grads(self):
+    def __init__(self, params):
+        self._params = [params[name] for name in sorted(params)]  # as the Trainer numbers them
+
+    def connect(self, store, first_key):
+        """Take the store; the Trainer has made a key for each parameter."""
+        self._store = store
+
+    def add_up(self):
+        """Push and pull every gradient, the first layers' first."""
         for key, param in enumerate(self._params):
             if param.grad_req != "null":
-                self._kvstore.push(key, param.list_grad(), priority=-key)
-                self._kvstore.pull(key, param.list_grad(), priority=-key)
+                self._store.push(key, param.list_grad(), priority=-key)
+                self._store.pull(key, param.list_grad(), priority=-key)
+
+    def explain(self):
+        """Say what to expect."""
+        yield (
+            "gradients in 2 bits: pushes are 16 times smaller, pulls are not, so that both "
+            "together shrink 1.88 times at most"
+        )
 
 
 def compression_params(kind, threshold, global_batch_size):
@@ -67,5 +82,3 @@ def check_compression(args):
         raise UsageError(
             "--gc-type and --dtype float16 exclude each other: its gradients are scaled"
         )
-    if uses_p3():
-        raise UsageError("--gc-type and the launcher's --p3 exclude each other")

@@ -1,19 +1,179 @@
-"""The Trainer of each way of training, with the schedule of its learning rate."""
+"""The Trainer of each way of training: how gradients become one, and who updates with it.
+
+To add a way of exchanging gradients, write a function like :func:`on_servers`, enter it in
+``WAYS``, and let :func:`choose_way` return its name.
+"""
 
 import inspect
+from dataclasses import dataclass
 
 import mxnet as mx
 from mxnet.contrib import amp
-from networks import fast as fast_network
+from networks import fast
 from process.failure import UsageError
 
 from trainers.asynchronous import AsyncTrainer, allow_for_staleness
-from trainers.buckets import BucketTrainer
-from trainers.compression import CompressingTrainer, compression_params
+from trainers.buckets import Buckets
+from trainers.compression import TwoBits, compression_params
+from trainers.lookahead import Lookahead
+from trainers.optimizers import OURS
 from trainers.schedule import ResumedScheduler, create_schedule, scaled_learning_rate
-from trainers.sharded_updates import ShardedTrainer, can_shard
-from trainers.shared_memory import SharedMemoryTrainer, share_memory
-from trainers.worker_trainer import Lookahead, WorkerTrainer
+from trainers.shared_memory import SharedBuckets, share_memory
+from trainers.worker_trainer import WorkerTrainer
+
+
+def create_trainer(args, net, ctx, store, workers, steps_per_epoch, steps_done=0):
+    """Create the Trainer that the command line asks for; all workers make this call.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    net : mxnet.gluon.HybridBlock
+        Initialized; worker 0's weights become everybody's.
+    ctx : list of mxnet.Context
+        The devices of this worker.
+    store : mxnet.kvstore.KVStore
+    workers : workers.Workers
+    steps_per_epoch : int
+    steps_done : int
+        Steps that were done before a restart.
+
+    Returns
+    -------
+    worker_trainer.WorkerTrainer or asynchronous.AsyncTrainer
+    """
+    plan = Plan(args, net.collect_params(), ctx, store, workers, steps_per_epoch, steps_done)
+    trainer = WAYS[choose_way(plan)](plan)
+    if args.dtype == "float16":
+        amp.init_trainer(trainer)
+    share_weights(trainer)
+    return trainer
+
+
+@dataclass
+class Plan:
+    """What a way of training is made from."""
+
+    args: object
+    params: mx.gluon.ParameterDict
+    ctx: list
+    store: mx.kvstore.KVStore
+    workers: object
+    steps_per_epoch: int
+    steps_done: int
+
+    def worker_trainer(self, store=None, exchange=None, compression=None):
+        """Create a Trainer that updates on the workers, with this exchange of gradients."""
+        kind, options = choose_optimizer(self.args, self.workers)
+        optimizer = OURS.get(self.args.optimizer.lower(), kind)(**options)
+        schedule = self.schedule(options["learning_rate"])
+        trainer = WorkerTrainer(self.params, optimizer, schedule, store, exchange, compression)
+        trainer.steps_done = self.steps_done
+        if self.args.lookahead:
+            num_steps = self.steps_per_epoch * self.args.num_epochs
+            trainer.lookahead = Lookahead(trainer.learned, self.args.lookahead, num_steps)
+        return trainer
+
+    def schedule(self, lr, updates_per_step=1):
+        """Create the schedule of the learning rate, a function of the update (from 1)."""
+        args = self.args
+        return create_schedule(
+            args.lr_schedule,
+            lr,
+            self.steps_per_epoch * updates_per_step,
+            args.num_epochs,
+            args.warmup_epochs,
+            args.lr_factor,
+            args.lr_step_epochs,
+        )
+
+
+def choose_way(plan):
+    """Return the name in ``WAYS`` of how this training exchanges gradients."""
+    if plan.workers.is_async:
+        return "asynchronous"
+    if plan.args.gc_type:
+        return "two bits"
+    if plan.workers.count > 1:
+        return "shared memory" if plan.args.allreduce == "auto" else "servers"
+    return "one device" if len(plan.ctx) == 1 and "dist" not in plan.store.type else "servers"
+
+
+def on_one_device(plan):
+    """Update with the gradients as they are: there are no others."""
+    return plan.worker_trainer()
+
+
+def on_servers(plan):
+    """Push gradients and pull their sums: from the servers, or from this worker's own store."""
+    return plan.worker_trainer(plan.store, Buckets(plan.params))
+
+
+def in_shared_memory(plan):
+    """Add gradients up where all workers see them; on the servers if that is not possible."""
+    learned = [param for param in plan.params.values() if param.grad_req != "null"]
+    size = 4 * sum(param.list_data()[0].size for param in learned) * (plan.workers.count + 1)
+    memory = share_memory(plan.workers, plan.ctx == [mx.cpu()], size)
+    if memory is None:
+        return on_servers(plan)
+    return plan.worker_trainer(plan.store, SharedBuckets(plan.params, memory))
+
+
+def in_two_bits(plan):
+    """Push gradients in two bits each, and pull their sums whole."""
+    args, workers = plan.args, plan.workers
+    compression = compression_params(
+        args.gc_type, args.gc_threshold, args.batch_size * workers.count
+    )
+    trainer = plan.worker_trainer(plan.store, TwoBits(plan.params), compression)
+    workers.compressed(compression["threshold"])
+    return trainer
+
+
+def asynchronously(plan):
+    """Let the servers update with each push of each worker.
+
+    The schedule travels to them inside the optimizer, and counts the pushes of all workers.
+    """
+    kind, options = choose_optimizer(plan.args, plan.workers)
+    schedule = plan.schedule(options["learning_rate"], updates_per_step=plan.workers.count)
+    done = plan.steps_done * plan.workers.count
+    optimizer = kind(lr_scheduler=ResumedScheduler(schedule, done), **options)
+    return AsyncTrainer(plan.params, optimizer, plan.store)
+
+
+WAYS = {
+    "one device": on_one_device,
+    "servers": on_servers,
+    "shared memory": in_shared_memory,
+    "two bits": in_two_bits,
+    "asynchronous": asynchronously,
+}
+
+
+def share_weights(trainer):
+    """Give all workers worker 0's weights, and wait until they are here.
+
+    MXNet's Trainer would do it in its first step and push gradients at once. They can overtake a
+    worker's pull of the weights, which then gets gradients for weights.
+    """
+    trainer._init_kvstore()
+    trainer._init_params()
+    mx.nd.waitall()
+
+
+def choose_optimizer(args, workers):
+    """Return MXNet's class of the optimizer, and its options for so many workers."""
+    if args.optimizer.lower() == "sgld" and workers.count > 1 and not workers.is_async:
+        raise UsageError("--optimizer sgld: each worker would add noise of its own; take -n 1")
+    kind = mx.optimizer.Optimizer.opt_registry[args.optimizer.lower()]
+    update_size = args.batch_size * (1 if workers.is_async else workers.count)
+    lr = scaled_learning_rate(args.lr, args.lr_scale, update_size)
+    momentum = args.mom if "momentum" in inspect.signature(kind).parameters else None
+    if args.lr_scale == "staleness":
+        lr, momentum = allow_for_staleness(lr, momentum, workers.count)
+    options = {"learning_rate": lr, "wd": args.wd}
+    return kind, options if momentum is None else dict(options, momentum=momentum)
 
 
 def check_optimizer(args, ctx):
@@ -47,115 +207,18 @@ def check_optimizer(args, ctx):
         )
 
 
-def create_trainer(args, net, ctx, store, workers, steps_per_epoch, start=None):
-    """Create the Trainer and the learning-rate schedule.
-
-    The workers update their own copies from gradients that the servers have added up: learning
-    rates, a short last batch and saved states then work as on one machine. (On one host they add
-    up themselves, and each updates a part for all.) In ``dist_async`` there is no common gradient;
-    the servers update with each push, so the schedule travels to them inside the optimizer and
-    counts the pushes of all workers.
-
-    Returns
-    -------
-    trainer : mxnet.gluon.Trainer
-    schedule : callable or None
-        Rate of an update, counted from 1; None where the servers keep it.
-    """
-    if args.optimizer.lower() == "sgld" and workers.count > 1 and not workers.is_async:
-        raise UsageError("--optimizer sgld: each worker would add noise of its own; take -n 1")
-    global_batch_size = args.batch_size * workers.count
-    update_size = args.batch_size if workers.is_async else global_batch_size
-    lr = scaled_learning_rate(args.lr, args.lr_scale, update_size)
-    kind = mx.optimizer.Optimizer.opt_registry[args.optimizer.lower()]
-    momentum = args.mom if "momentum" in inspect.signature(kind).parameters else None
-    if args.lr_scale == "staleness":
-        lr, momentum = allow_for_staleness(lr, momentum, workers.count)
-    updates_per_step = workers.count if workers.is_async else 1
-    schedule = create_schedule(
-        args.lr_schedule,
-        lr,
-        steps_per_epoch * updates_per_step,
-        args.num_epochs,
-        args.warmup_epochs,
-        args.lr_factor,
-        args.lr_step_epochs,
-    )
-    options = {"learning_rate": lr, "wd": args.wd}
-    if momentum is not None:
-        options["momentum"] = momentum
-    params = net.collect_params()
-    lookahead = None
-    if args.lookahead and not workers.is_async:
-        learned = [param for param in params.values() if param.grad_req != "null"]
-        lookahead = Lookahead(learned, args.lookahead, steps_per_epoch * args.num_epochs)
-    if workers.is_async:
-        if start:
-            done = (start.epoch * steps_per_epoch + start.step) * workers.count
-            schedule = ResumedScheduler(schedule, done)
-        trainer = AsyncTrainer(params, kind(lr_scheduler=schedule, **options), store)
-        schedule = None
-    elif args.gc_type:
-        compression = compression_params(args.gc_type, args.gc_threshold, global_batch_size)
-        trainer = CompressingTrainer(params, args.optimizer, options, store, lookahead, compression)
-        workers.compressed(compression["threshold"])
-    elif workers.count == 1 and len(ctx) == 1 and "dist" not in store.type:
-        trainer = WorkerTrainer(params, args.optimizer, options, None, lookahead)
-    else:
-        common = (params, args.optimizer, options, store, lookahead)
-        has_one_cpu = args.allreduce == "auto" and ctx == [mx.cpu()]
-        num_bytes = 4 * sum(p.list_data()[0].size for p in params.values() if p.grad_req != "null")
-        # Gradients of each, weights, and what an optimizer keeps of each weight.
-        size = num_bytes * (workers.count + 4)
-        memory = share_memory(workers, has_one_cpu, size) if workers.count > 1 else None
-        if memory:
-            shards = can_shard(kind(**options), args.dtype)
-            trainer_of = ShardedTrainer if shards else SharedMemoryTrainer
-            trainer = trainer_of(*common, memory=memory)
-        else:
-            trainer = BucketTrainer(*common)
-    if args.dtype == "float16":
-        amp.init_trainer(trainer)
-    # The Trainer would do this in its first step, and then push gradients at once: on the way they
-    # can overtake a worker's pull of rank 0's weights, which then gets gradients for weights.
-    trainer._init_kvstore()
-    trainer._init_params()
-    mx.nd.waitall()
-    return trainer, schedule
-
-
 def explain(args, trainer, workers):
-    """Say what the program does on its own account: defaults of a network, late gradients."""
+    """Yield lines for the user on what the program does on its own account."""
     if args.network == "fast":
-        names = [*fast_network.DEFAULTS, "lr_scale", "warmup_epochs"]
+        names = [*fast.DEFAULTS, "lr_scale", "warmup_epochs"]
         chosen = [f"--{name.replace('_', '-')} {_as_flag(getattr(args, name))}" for name in names]
         yield f"--network fast trains with {' '.join(chosen)}"
-    if workers.is_async and args.lr_scale == "staleness":
-        optimizer = trainer.optimizer.inner
-        asked = {"learning rate": (optimizer.lr, args.lr)}
-        if hasattr(optimizer, "momentum"):
-            asked["momentum"] = (optimizer.momentum, args.mom)
-        changed = [
-            f"{n} {now:g} instead of {was:g}" for n, (now, was) in asked.items() if now != was
-        ]
-        if changed:
-            yield (
-                f"dist_async: {', '.join(changed)}, as the gradients of {workers.count} workers "
-                "come late; --lr-scale none leaves them"
-            )
-    if workers.is_async and args.lookahead:
+    if trainer.is_async and args.lr_scale == "staleness":
+        asked = {"learning rate": args.lr, "momentum": args.mom}
+        yield from trainer.explain_staleness(asked, workers.count)
+    if trainer.is_async and args.lookahead:
         yield "dist_async: no --lookahead: the weights are the servers'"
-    if isinstance(trainer, SharedMemoryTrainer):
-        yield (
-            "all workers are on one host: gradients are added up in shared memory"
-            f"{', and updates shared among the workers' if trainer.shares_states else ''}; "
-            "--allreduce servers sends them, as between hosts"
-        )
-    if args.gc_type:
-        yield (
-            "gradients in 2 bits: pushes are 16 times smaller, pulls are not, so that both "
-            "together shrink 1.88 times at most"
-        )
+    yield from trainer.explain()
 
 
 def _as_flag(value):

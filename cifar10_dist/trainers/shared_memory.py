@@ -14,8 +14,7 @@ import mxnet as mx
 import numpy as np
 from sampler import split_range
 
-from trainers.buckets import BucketTrainer
-from trainers.worker_trainer import WorkerTrainer
+from trainers.buckets import Buckets
 
 PTHREAD_PROCESS_SHARED = 1  # pthread.h
 BLOCK = 16384  # elements that are added at a time: they stay in a core's own cache
@@ -55,14 +54,11 @@ class SharedMemory:
         """Wait until all workers have come here."""
         self._libc.pthread_barrier_wait(self._barrier)
 
-    def array(self, size, dtype, rows=None):
-        """Return one more array of zeros; all workers ask in the same order.
-
-        Its shape is (rows, size), with a row for each worker if ``rows`` is not given.
-        """
-        dtype, rows = np.dtype(dtype), rows or self.count
-        memory = self._map(rows * size * dtype.itemsize)
-        return np.frombuffer(memory, dtype, rows * size).reshape(rows, size)
+    def array(self, size, dtype):
+        """Return one more array of zeros, of shape (workers, size); all ask in the same order."""
+        dtype = np.dtype(dtype)
+        memory = self._map(self.count * size * dtype.itemsize)
+        return np.frombuffer(memory, dtype, self.count * size).reshape(self.count, size)
 
     def add_up(self, array):
         """Replace each row by the sum of all, in the order of the ranks.
@@ -78,18 +74,6 @@ class SharedMemory:
                 first += other
             for other in others:
                 other[:] = first
-
-    def add_up_own(self, array, start, stop):
-        """Replace this worker's row by the sum of all, in the order of the ranks, in some columns.
-
-        All rows must be complete.
-        """
-        for begin in range(start, stop, BLOCK):
-            first, *others = part = array[:, begin : min(begin + BLOCK, stop)]
-            total = first.copy()
-            for other in others:
-                total += other
-            part[self.rank] = total
 
     def _map(self, size):
         """Map the next part of the file, which grows by it."""
@@ -173,32 +157,39 @@ def _place():
     return place if hasattr(os, "memfd_create") else None
 
 
-class SharedMemoryTrainer(BucketTrainer):
-    """A :class:`BucketTrainer` whose buckets lie in shared memory and are not sent.
+class SharedBuckets(Buckets):
+    """Buckets that lie in shared memory and are not sent.
 
     Parameters
     ----------
-    params, *others
-        As of :class:`BucketTrainer`; the parameters are on the CPU, on one device.
+    params : mxnet.gluon.ParameterDict
+        On the CPU, on one device.
     memory : SharedMemory
     """
 
-    def __init__(self, params, *others, memory):
+    def __init__(self, params, memory):
         self._memory = memory
         self._rows = []
-        super().__init__(params, *others)
+        super().__init__(params)
 
-    def _init_params(self):
-        WorkerTrainer._init_params(self)  # worker 0's weights for all; buckets need no keys
+    def connect(self, store, first_key):
+        """Do nothing: what is not sent needs no keys."""
+
+    def add_up(self):
+        """Add up each bucket when backward has filled it, the last layers' first."""
+        for (bucket,), rows in zip(reversed(self._buckets), reversed(self._rows)):
+            bucket.wait_to_read()
+            self._memory.add_up(rows)
+        self._memory.barrier()
+
+    def explain(self):
+        """Say where gradients are added up."""
+        yield (
+            "all workers are on one host: gradients are added up in shared memory; "
+            "--allreduce servers sends them, as between hosts"
+        )
 
     def _new_bucket(self, size, like):
         rows = self._memory.array(size, like[0].dtype)
         self._rows.append(rows)
         return [mx.nd.from_numpy(rows[self._memory.rank], zero_copy=True)]
-
-    def _allreduce_grads(self):
-        # The last layers' first, while backward computes the others.
-        for (bucket,), rows in zip(reversed(self._buckets), reversed(self._rows)):
-            bucket.wait_to_read()
-            self._memory.add_up(rows)
-        self._memory.barrier()

@@ -11,7 +11,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
 import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
 
 import mxnet as mx
-from networks.by_name import create_network
+from networks.by_name import network_by_name
 from process.failure import run
 from training import CrossEntropy, forward_backward
 
@@ -34,7 +34,7 @@ def main():
             print(json.dumps({"key": key, "numbers": size, **counts}))
 
     ctx = [mx.cpu()]
-    net, loss = create_network("resnet18_v1", 10, (3, 32, 32), ctx), CrossEntropy()
+    net, loss = network_by_name("resnet18_v1", 10, (3, 32, 32), ctx), CrossEntropy()
     options = {"kvstore": store, "update_on_kvstore": False}
     trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1}, **options)
     for _ in range(2):  # the first step also hands out rank 0's weights

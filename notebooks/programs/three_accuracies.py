@@ -13,29 +13,30 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 import mxnet as mx
 import numpy as np
 from loader import EvalLoader
-from networks.by_name import create_network
+from networks.create import create_network
+from process.devices import choose_devices
 from process.failure import run
 from process.options import parse_args
 from sources.images import ImageSource
-from training import CrossEntropy, evaluate, train_batch
+from trainers.create import create_trainer
+from training import CrossEntropy, evaluate, forward_backward, split_batch
 from workers import Workers, average_statistics
-
-from cifar10_dist import choose_devices, create_trainer
 
 
 def main():
     args = parse_args()
     ctx = choose_devices(args)
-    mx.random.seed(args.seed)
-    net = create_network(args.network, args.num_classes, args.image_shape, ctx, args.num_layers)
     source = ImageSource(args)
     store = mx.kv.create(args.kv_store)
     workers = Workers(store)
     train_loader, share = source.split(workers)
-    trainer, _ = create_trainer(args, net, ctx, store, workers, len(train_loader))
+    net, loss = create_network(args, ctx, train_loader), CrossEntropy()
+    trainer = create_trainer(args, net, ctx, store, workers, len(train_loader))
     for epoch in range(args.num_epochs):
         for batch in train_loader.epoch(epoch):
-            train_batch(batch, net, CrossEntropy(), trainer, ctx)
+            data, labels = split_batch(batch, ctx)
+            forward_backward(net, loss, data, labels, trainer.loss_divisor(batch))
+            trainer.step(1)
 
     whole = EvalLoader(*source.arrays[2:], args.batch_size)  # the whole test set, on every worker
     mx.nd.waitall()  # else the last backward may still be moving the running statistics

@@ -1,25 +1,21 @@
 """A step: the same on one device and on several, whatever the batch, and as written by hand."""
 
 import time
+from types import SimpleNamespace
 
 import mxnet as mx
 import numpy as np
 import pytest
 from loader import Batch, EvalLoader, TrainLoader
 from mxnet import autograd
-from mxnet.gluon import Trainer, nn
-from networks.by_name import create_network, starts_with_batchnorm
-from process.progress import Progress
+from mxnet.gluon import nn
+from networks.by_name import network_by_name, starts_with_batchnorm
+from process.options import parse_args
+from process.run import STEPS_AHEAD, Run
 from saving.state import gather_statistics, mean_statistics
+from trainers.buckets import Buckets
 from trainers.worker_trainer import WorkerTrainer
-from training import (
-    STEPS_AHEAD,
-    CrossEntropy,
-    evaluate,
-    forward_backward,
-    train_batch,
-    train_epoch,
-)
+from training import CrossEntropy, evaluate, forward_backward, split_batch
 from workers import Workers, average_statistics
 
 TIME_BUDGET_S = 35
@@ -40,21 +36,28 @@ def small_network(ctx, seed=0):
     return net
 
 
+def create_trainer(net, lr, store=None, optimizer="sgd"):
+    """Create a Trainer that adds up the gradients of the devices of this process."""
+    params, optimizer = net.collect_params(), mx.optimizer.create(optimizer)
+    return WorkerTrainer(params, optimizer, lambda step: lr, store, store and Buckets(params))
+
+
+def train_on(batch, net, loss, trainer, ctx):
+    """Take a step, as the training program does."""
+    forward_backward(net, loss, *split_batch(batch, ctx), trainer.loss_divisor(batch))
+    trainer.step(1)
+
+
 def train_steps(num_devices, kvstore, steps=10, batch_size=8, optimizer="adam"):
     """Train the small network, short last batches too; return its parameters on every device."""
     ctx = [mx.cpu(i) for i in range(num_devices)]
     net, loss = small_network(ctx), CrossEntropy()
-    trainer = Trainer(
-        net.collect_params(),
-        optimizer,
-        {"learning_rate": 0.01},
-        kvstore=mx.kv.create(kvstore) if num_devices > 1 else None,
-        update_on_kvstore=False,
-    )
+    store = mx.kv.create(kvstore) if num_devices > 1 else None
+    trainer = create_trainer(net, 0.01, store, optimizer)
     taken = 0
     while taken < steps:
         for batch in TrainLoader(IMAGES, LABELS, batch_size).epoch(taken):
-            train_batch(batch, net, loss, trainer, ctx)
+            train_on(batch, net, loss, trainer, ctx)
             taken += 1
     params = net.collect_params().items()
     return [{n: p.data(c).asnumpy() for n, p in params} for c in ctx]
@@ -89,28 +92,31 @@ class SlowProp(mx.operator.CustomOpProp):
         return Slow()
 
 
-class SlowNetwork(nn.Dense):
-    def forward(self, x):
-        return mx.nd.Custom(super().forward(x.flatten()), op_type="slow")
+class SlowNetwork(mx.gluon.HybridBlock):
+    def __init__(self):
+        super().__init__()
+        self.dense = nn.Dense(4, in_units=3 * 8 * 8)
+
+    def hybrid_forward(self, F, x):
+        return F.Custom(self.dense(x), op_type="slow")
 
 
 def test_python_queues_only_a_few_steps_ahead():
     """What is queued must be computed before a request to stop, and takes memory meanwhile."""
-    net = SlowNetwork(4, in_units=3 * 8 * 8)
+    net = SlowNetwork()
     net.initialize()
-    trainer = WorkerTrainer(net.collect_params(), "sgd", {})
-    loader = TrainLoader(IMAGES, LABELS, 4)
-    ahead = []
-
-    class Steps:
-        def should_stop(self):
-            ahead.append(len(ahead) + 1 - Slow.finished)
-
-    progress = Progress(0, len(loader), disp_batches=1000)
-    progress.epoch_started(0)
-    course = (loader, net, CrossEntropy(), trainer, [mx.cpu()], progress, lambda number: 0.1)
-    assert train_epoch(0, *course, stopper=Steps()) == len(loader) == 12
-    assert 0 < max(ahead) <= STEPS_AHEAD + 1, ahead
+    trainer, ctx, ahead = create_trainer(net, 0.1), [mx.cpu()], []
+    images = SimpleNamespace(name="noise", fingerprint="")
+    with Run(parse_args(["--num-epochs", "1", "--disp-batches", "1000"])) as run:
+        run.begin(Workers(mx.kv.create("local")), images, TrainLoader(IMAGES, LABELS, 4), net)
+        for epoch in run.epochs(trainer):
+            for batch in run.batches(epoch):
+                data, labels = split_batch(batch, ctx)
+                outputs = forward_backward(net, CrossEntropy(), data, labels, batch.size)
+                trainer.step(1)
+                run.step_done(batch, outputs, labels)
+                ahead.append(len(ahead) + 1 - Slow.finished)
+    assert len(ahead) == 12 and 0 < max(ahead) <= STEPS_AHEAD + 1, ahead
 
 
 def test_devices_without_an_example_stay_in_step():
@@ -210,12 +216,12 @@ def test_statistics_are_those_after_the_last_step_however_long_its_backward_take
 
 def test_statistics_of_a_first_batchnorm_move_and_devices_agree_on_them():
     ctx = [mx.cpu(0), mx.cpu(1)]
-    net = create_network("resnet", 4, (3, 8, 8), ctx, num_layers=8)
+    net = network_by_name("resnet", 4, (3, 8, 8), ctx, num_layers=8)
     assert starts_with_batchnorm(net)
-    trainer = Trainer(net.collect_params(), "sgd", {"learning_rate": 0.0}, update_on_kvstore=False)
+    trainer = create_trainer(net, 0.0, mx.kv.create("device"))
     data = mx.nd.array(IMAGES[:40] / 255.0)
     for _ in range(60):  # a momentum of 0.9 forgets where it started
-        train_batch(Batch(data, mx.nd.array(LABELS[:40]), 40), net, CrossEntropy(), trainer, ctx)
+        train_on(Batch(data, mx.nd.array(LABELS[:40]), 40), net, CrossEntropy(), trainer, ctx)
     average_statistics(net, Workers(mx.kv.create("local")))
     mean = next(p for n, p in net.collect_params().items() if n.endswith("batchnorm0_running_mean"))
     wanted = data.asnumpy().mean(axis=(0, 2, 3))

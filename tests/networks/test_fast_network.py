@@ -6,13 +6,13 @@ import mxnet as mx
 import numpy as np
 import pytest
 from networks import fast as fast_network
-from networks.by_name import create_network
+from networks.by_name import network_by_name
 from networks.fast import num_to_whiten
 from process.options import parse_args
 from running import accuracies, train, train_with
 from sources import synthetic
 from sources.augmentation import Augmentation
-from trainers import worker_trainer as averaging
+from trainers import optimizers
 
 TIME_BUDGET_S = 110
 SHORT = ("--data", "synthetic", "--network", "fast", "--num-examples", "1024")
@@ -22,7 +22,7 @@ IMAGES = synthetic.make_images(1000, 0)[0]
 
 def test_what_the_whitening_puts_out_is_uncorrelated_and_of_equal_size():
     """Its positive half: the other is its negative."""
-    net = create_network("fast", 10, (3, 32, 32), [mx.cpu()])
+    net = network_by_name("fast", 10, (3, 32, 32), [mx.cpu()])
     images = Augmentation(mean=(120.0,) * 3, std=(60.0,) * 3).scale(IMAGES)
     net.whiten(images)
     out = net.whitening(mx.nd.array(images)).asnumpy()[:, : fast_network.PATTERNS]
@@ -55,7 +55,7 @@ def test_the_command_line_overrides_the_defaults_of_the_network():
 
 
 def test_the_whitening_is_not_learned_and_gray_images_will_do():
-    net = create_network("fast", 4, (1, 28, 28), [mx.cpu()])
+    net = network_by_name("fast", 4, (1, 28, 28), [mx.cpu()])
     assert [param.grad_req for param in net.whitening.collect_params().values()] == ["null"]
     assert net(mx.nd.zeros((2, 1, 28, 28))).shape == (2, 4)
 
@@ -76,7 +76,7 @@ def test_mirror_images_are_tested_never_always_or_last(tmp_path):
 
 @pytest.mark.parametrize("clip", [None, 0.3])
 def test_nesterov_momentum_decays_the_weight_of_before_the_step(clip):
-    optimizer = averaging.NAG(momentum=0.9, learning_rate=0.1, wd=0.2, clip_gradient=clip)
+    optimizer = optimizers.NAG(momentum=0.9, learning_rate=0.1, wd=0.2, clip_gradient=clip)
     optimizer.rescale_grad = 0.5
     rng = np.random.RandomState(0)
     weight, grads = rng.randn(7).astype("float32"), rng.randn(4, 7).astype("float32")

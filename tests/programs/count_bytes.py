@@ -17,9 +17,8 @@ from mxnet.gluon import nn
 from process.failure import run
 from process.options import parse_args
 from shifted import Shifted
+from trainers.create import create_trainer
 from workers import Workers
-
-import cifar10_dist
 
 STEPS = 5
 BYTES_ACKED, BYTES_RECEIVED = 120, 128  # offsets in the struct tcp_info of Linux
@@ -48,7 +47,7 @@ def count(args, store, workers):
     """Return the bytes out and in of one step."""
     net = nn.Dense(1500, in_units=1000)  # one array small enough for one server, one for both
     net.initialize()
-    trainer, _ = cifar10_dist.create_trainer(args, net, [mx.cpu()], store, workers, STEPS)
+    trainer = create_trainer(args, net, [mx.cpu()], store, workers, STEPS)
     workers.barrier()
     before = bytes_so_far()
     for _ in range(STEPS):

@@ -15,10 +15,9 @@ from mxnet.gluon import HybridBlock
 from process.failure import run
 from process.options import parse_args
 from shifted import Shifted
-from training import train_batch
+from trainers.create import create_trainer
+from training import forward_backward, split_batch
 from workers import Workers
-
-import cifar10_dist
 
 STEPS, EPOCHS = 3, 4
 SETTINGS = (
@@ -54,15 +53,15 @@ def movements(args, store, workers, num_devices):
     ctx = [mx.cpu(i) for i in range(num_devices)]
     net = OneWeight()
     net.initialize(ctx=ctx)
-    trainer, schedule = cifar10_dist.create_trainer(args, net, ctx, store, workers, STEPS)
+    trainer = create_trainer(args, net, ctx, store, workers, STEPS)
     batch = Batch(mx.nd.zeros((4, 1)), mx.nd.zeros(4), 4 * workers.count)
     places, updates = [0.0], STEPS * EPOCHS * (workers.count if workers.is_async else 1)
     for update in range(1, updates + 1):
         turn = not workers.is_async or update % workers.count == workers.rank
-        if schedule:
-            trainer.set_learning_rate(schedule(update))
         if turn:
-            train_batch(batch, net, negative, trainer, ctx, workers.is_async)
+            data, labels = split_batch(batch, ctx)
+            forward_backward(net, negative, data, labels, trainer.loss_divisor(batch))
+            trainer.step(1)
         place = net.w.data(ctx[-1]).asscalar() if turn else 0.0
         if workers.is_async:  # one after the other, so that each sees its own update alone
             place = workers.sum([place])[0]

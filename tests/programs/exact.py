@@ -16,11 +16,10 @@ from process.failure import run
 from process.options import parse_args
 from shifted import Shifted
 from sources.augmentation import Augmentation
-from trainers.shared_memory import SharedMemoryTrainer
-from training import CrossEntropy, evaluate, pull_weights, train_batch
+from trainers.create import create_trainer
+from trainers.shared_memory import SharedBuckets
+from training import CrossEntropy, evaluate, forward_backward, split_batch
 from workers import Workers
-
-import cifar10_dist
 
 RNG = np.random.RandomState(0)
 IMAGES = RNG.randint(0, 256, (49, 3, 8, 8)).astype(np.uint8)
@@ -79,14 +78,13 @@ def train(net, length, optimizer, place, ctx, store, workers):
     )
     share = (batch_size, workers.count, workers.rank, SEED)
     loader = TrainLoader(IMAGES[:length], LABELS[:length], *share, AUGMENTATION)
-    made = cifar10_dist.create_trainer(args, net, ctx, store, workers, len(loader))
-    trainer, schedule = made
+    trainer, loss = create_trainer(args, net, ctx, store, workers, len(loader)), CrossEntropy()
     for step in range(epochs * len(loader)):
         epoch, within = divmod(step, len(loader))
         batches = loader.epoch(epoch) if within == 0 else batches  # noqa: F821
-        if schedule:
-            trainer.set_learning_rate(schedule(step + 1))
-        train_batch(next(batches), net, CrossEntropy(), trainer, ctx, workers.is_async)
+        batch = next(batches)
+        forward_backward(net, loss, *split_batch(batch, ctx), trainer.loss_divisor(batch))
+        trainer.step(1)
     return trainer
 
 
@@ -121,10 +119,9 @@ def main():
         ctx = [mx.cpu(i) for i in range(devices[workers.rank])]
         net = small_network(ctx)
         trainer = train(net, length, optimizer, place, ctx, Shifted(store, number), workers)
-        is_shared = isinstance(trainer, SharedMemoryTrainer)
+        is_shared = not workers.is_async and isinstance(trainer._exchange, SharedBuckets)
         assert is_shared == (devices == ONE and place == "auto" and workers.count > 1)
-        if workers.is_async:
-            pull_weights(net, trainer, workers)
+        trainer.epoch_done(workers)
         found[name] = parameters(net, ctx, workers)
     ctx = [mx.cpu(i) for i in range(MIXED[workers.rank])]
     # The evaluation of parameters that are the same for any number of workers.

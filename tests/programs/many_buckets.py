@@ -8,14 +8,18 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn
 from shifted import Shifted
-from trainers.buckets import BucketTrainer
+from trainers.buckets import Buckets
+from trainers.create import share_weights
 from trainers.worker_trainer import WorkerTrainer
 
 STEPS, WIDTHS = 6, (3, 40, 50, 20, 60, 30, 2)
 
 
-def trained(store, kind, **options):
-    """Return the parameters after some steps, each worker with data of its own."""
+def trained(store, bucket_bytes=None):
+    """Return the parameters after some steps, each worker with data of its own.
+
+    Without ``bucket_bytes`` MXNet's own Trainer sends a message for each parameter.
+    """
     mx.random.seed(0)
     net = nn.HybridSequential(prefix="net_")
     with net.name_scope():
@@ -24,29 +28,31 @@ def trained(store, kind, **options):
     net.initialize(mx.init.Xavier())
     net.hybridize(static_alloc=True, static_shape=True, backward_bulk_size=1)
     params = net.collect_params()
-    options_of_sgd = {"learning_rate": 0.1, "momentum": 0.9}
-    trainer = kind(params, "sgd", options_of_sgd, store, **options)
-    trainer._init_kvstore()
-    trainer._init_params()
-    mx.nd.waitall()
+    sgd, exchange = mx.optimizer.SGD(learning_rate=0.1, momentum=0.9), None
+    if bucket_bytes is None:
+        trainer = mx.gluon.Trainer(params, sgd, None, store, update_on_kvstore=False)
+    else:
+        exchange = Buckets(params, bucket_bytes)
+        trainer = WorkerTrainer(params, sgd, lambda step: 0.1, store, exchange)
+    share_weights(trainer)
     data = mx.nd.array(np.random.RandomState(store.rank).randn(8, WIDTHS[0]))
     for _ in range(STEPS):
         with mx.autograd.record():
             loss = (net(data) ** 2).mean()
         loss.backward()
         trainer.step(1)
-    return [param.data().asnumpy() for param in params.values()], trainer
+    return [param.data().asnumpy() for param in params.values()], exchange
 
 
 def main():
     """Compare the parameters."""
     store = mx.kv.create("dist_sync")
-    plain, _ = trained(store, WorkerTrainer)
+    plain, _ = trained(store)
     for place, (bucket_bytes, number) in enumerate(((0, 12), (4000, 5), (1 << 20, 1)), 1):
         shifted = Shifted(store, place)
-        ours, trainer = trained(shifted, BucketTrainer, bucket_bytes=bucket_bytes)
-        assert len(trainer._buckets) == number, len(trainer._buckets)
-        assert trainer._lets_pass == (os.environ.get("DMLC_PS_VAN_TYPE") != "p3")
+        ours, exchange = trained(shifted, bucket_bytes)
+        assert len(exchange._buckets) == number, len(exchange._buckets)
+        assert exchange._lets_pass == (os.environ.get("DMLC_PS_VAN_TYPE") != "p3")
         for x, y in zip(plain, ours):
             np.testing.assert_allclose(y, x, rtol=1e-5, atol=1e-6)
     print("equal", flush=True)

@@ -6,8 +6,8 @@ import mxnet as mx
 import numpy as np
 from mxnet.contrib import amp
 from mxnet.gluon import nn
-from networks.by_name import create_network
-from networks.few_pixels import OnePixelConv2D, _blocks, use_products
+from networks.by_name import network_by_name
+from networks.one_pixel import OnePixelConv2D, _blocks, use_products
 
 
 def outcome(with_products):
@@ -32,5 +32,5 @@ def outcome(with_products):
 amp.init(target_dtype="bfloat16")
 for ours, plain in zip(outcome(True), outcome(False)):
     assert np.abs(ours - plain).max() < 0.02 * np.abs(plain).max() > 0  # numbers of 8 bits
-network = create_network("resnet18_v1", 10, (3, 32, 32), [mx.cpu()])
+network = network_by_name("resnet18_v1", 10, (3, 32, 32), [mx.cpu()])
 print("products:", sum(isinstance(block, OnePixelConv2D) for block in _blocks(network)))

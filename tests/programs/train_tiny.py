@@ -17,26 +17,27 @@ from sources import synthetic
 import cifar10_dist
 
 
-def create_network(name, num_classes, image_shape, ctx, num_layers):
+def create_network(args, ctx, train_loader):
+    mx.random.seed(args.seed)
     with mx.name.NameManager():
         net = nn.HybridSequential()
         net.add(nn.Conv2D(8, 3, strides=4))
         if os.environ.get("TINY") != "plain":
             net.add(nn.BatchNorm(), nn.Dropout(0.5))
-        net.add(nn.Activation("relu"), nn.Dense(num_classes))
-        net.infer_shape(mx.nd.zeros((1,) + tuple(image_shape)))
+        net.add(nn.Activation("relu"), nn.Dense(args.num_classes))
+        net.infer_shape(mx.nd.zeros((1,) + args.image_shape))
     net.initialize(mx.init.Xavier(), ctx=ctx)
     net.hybridize(static_alloc=True, static_shape=True)
     return net
 
 
-class SlowProgress(cifar10_dist.Progress):
-    def batch_done(self, *batch):
-        super().batch_done(*batch)
+class SlowRun(cifar10_dist.Run):
+    def step_done(self, *batch):
+        super().step_done(*batch)
         time.sleep(float(os.environ.get("TINY_PAUSE", "0")))
 
 
-cifar10_dist.Progress = SlowProgress
+cifar10_dist.Run = SlowRun
 synthetic.NUM_TRAIN, synthetic.NUM_TEST = 300, 100
 cifar10_dist.create_network = create_network
 run(cifar10_dist.main, "train_tiny.py")

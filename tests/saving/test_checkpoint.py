@@ -19,6 +19,7 @@ from running import PROGRAM, ROOT
 from saving import checkpoint
 from saving.checkpoint import Broken
 from saving.state import collect_optimizer, restore_optimizer
+from trainers.buckets import Buckets
 from trainers.worker_trainer import WorkerTrainer
 
 TIME_BUDGET_S = 70
@@ -141,7 +142,9 @@ def make(optimizer, num_devices):
     options = {"learning_rate": 0.01}
     if optimizer in ("sgd", "nag", "signum", "lars", "lbsgd", "ccsgd"):
         options["momentum"] = 0.9
-    trainer = WorkerTrainer(net.collect_params(), optimizer, options, "device")
+    params, optimizer = net.collect_params(), mx.optimizer.create(optimizer, **options)
+    store = mx.kv.create("device") if num_devices > 1 else None
+    trainer = WorkerTrainer(params, optimizer, lambda step: 0.01, store, store and Buckets(params))
     return net, trainer
 
 

@@ -8,15 +8,16 @@ import pytest
 from mxnet.gluon import nn
 from running import PROGRAM, launch
 from trainers import buckets
-from trainers.buckets import BucketTrainer, _group
-from trainers.worker_trainer import Lookahead, WorkerTrainer
+from trainers.buckets import Buckets, _group
+from trainers.lookahead import Lookahead
+from trainers.worker_trainer import WorkerTrainer
 
 TIME_BUDGET_S = 40
 SIZES = (3, 200, 5, 70, 2)
 
 
-def trained(kind, num_devices=2, steps=3, **options):
-    """Train a small network, and return its parameters and its Trainer."""
+def trained(bucket_bytes=None, num_devices=2, steps=3):
+    """Train a small network in buckets, or with MXNet's Trainer; return parameters and buckets."""
     mx.random.seed(0)
     ctx = [mx.cpu(i) for i in range(num_devices)]
     net = nn.HybridSequential(prefix="net_")
@@ -24,9 +25,13 @@ def trained(kind, num_devices=2, steps=3, **options):
         for width, width_in in zip(SIZES[1:], SIZES):
             net.add(nn.Dense(width, in_units=width_in))
     net.initialize(mx.init.Xavier(), ctx=ctx)
-    settings = {"learning_rate": 0.1, "momentum": 0.9}
-    store = mx.kv.create("device")
-    trainer = kind(net.collect_params(), "sgd", settings, store, **options)
+    params, store = net.collect_params(), mx.kv.create("device")
+    sgd, exchange = mx.optimizer.SGD(learning_rate=0.1, momentum=0.9), None
+    if bucket_bytes is None:
+        trainer = mx.gluon.Trainer(params, sgd, None, store, update_on_kvstore=False)
+    else:
+        exchange = Buckets(params, bucket_bytes)
+        trainer = WorkerTrainer(params, sgd, lambda step: 0.1, store, exchange)
     for step in range(steps):
         with mx.autograd.record():
             losses = [
@@ -34,17 +39,17 @@ def trained(kind, num_devices=2, steps=3, **options):
             ]
         mx.autograd.backward(losses)
         trainer.step(4)
-    return [p.data(c).asnumpy() for p in net.collect_params().values() for c in ctx], trainer
+    return [p.data(c).asnumpy() for p in net.collect_params().values() for c in ctx], exchange
 
 
 @pytest.mark.parametrize("bucket_bytes", [0, 1000, 1 << 20])
 def test_buckets_of_any_size_make_the_updates_of_messages_for_each_parameter(bucket_bytes):
-    plain, _ = trained(WorkerTrainer)
-    ours, trainer = trained(BucketTrainer, bucket_bytes=bucket_bytes)
+    plain, _ = trained()
+    ours, exchange = trained(bucket_bytes)
     for x, y in zip(plain, ours):
         np.testing.assert_array_equal(x, y)
     wanted = {0: 8, 1000: 3, 1 << 20: 1}
-    assert len(trainer._buckets) == wanted[bucket_bytes]
+    assert len(exchange._buckets) == wanted[bucket_bytes]
 
 
 def test_a_bucket_is_full_when_it_has_its_bytes_and_keeps_the_order_of_the_layers():
@@ -66,23 +71,23 @@ def test_a_bucket_is_full_when_it_has_its_bytes_and_keeps_the_order_of_the_layer
     ],
 )  # fmt: skip
 def test_first_layers_pass_all_but_the_last_two_buckets(bucket_bytes, events, monkeypatch):
-    _, trainer = trained(BucketTrainer, bucket_bytes=bucket_bytes)
-    places = {id(x): place for place, bucket in enumerate(trainer._buckets) for x in bucket}
-    real, seen = trainer._kvstore.pushpull, []
+    _, exchange = trained(bucket_bytes)
+    places = {id(x): place for place, bucket in enumerate(exchange._buckets) for x in bucket}
+    real, seen = exchange._store.pushpull, []
 
     def let_pass(before, array):
-        assert places[id(before)] == len(trainer._buckets) - 1
+        assert places[id(before)] == len(exchange._buckets) - 1
         assert before.context == array.context
         seen.append(f"{places[id(array)]} waits")
 
     def pushpull(key, value, **others):
-        seen.append(f"send {key - len(trainer._params)}")
+        seen.append(f"send {key - exchange._first_key}")
         real(key, value, **others)
 
     monkeypatch.setattr(buckets, "_let_pass", let_pass)
-    monkeypatch.setattr(trainer, "_lets_pass", True)
-    monkeypatch.setattr(trainer._kvstore, "pushpull", pushpull)
-    trainer._allreduce_grads()
+    monkeypatch.setattr(exchange, "_lets_pass", True)
+    monkeypatch.setattr(exchange._store, "pushpull", pushpull)
+    exchange.add_up()
     once = [event for place, event in enumerate(seen) if event not in seen[:place]]
     assert ", ".join(once) == events and len(seen) - len(once) == events.count("waits")  # 2 devices
 
@@ -103,11 +108,11 @@ def test_lookahead_goes_by_the_step_also_where_there_were_more_updates():
     param = mx.gluon.Parameter("p", shape=(1,))
     param.initialize(mx.init.One())
     lookahead = Lookahead([param], period=2, num_steps=6)
-    trainer = WorkerTrainer([param], "sgd", {"learning_rate": 0.5}, lookahead=lookahead)
+    trainer = WorkerTrainer([param], mx.optimizer.SGD(learning_rate=0.5), lambda step: 0.1)
+    trainer.lookahead = lookahead
     trainer._optimizer.begin_num_update = 700
     weight, average = 1.0, None
     for number in range(1, 7):
-        trainer.begin_step(number, 0.1)
         with mx.autograd.record():
             loss = param.data().sum()
         loss.backward()

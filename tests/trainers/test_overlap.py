@@ -6,9 +6,13 @@ import threading
 import mxnet as mx
 import numpy as np
 import pytest
+from mxnet.gluon import nn
+from process.options import parse_args
 from running import launch
-from trainers import worker_trainer as averaging
+from trainers import optimizers
 from trainers.buckets import _let_pass
+from trainers.create import create_trainer
+from workers import Workers
 
 TIME_BUDGET_S = 30
 SHAPE = (16, 8)
@@ -53,7 +57,7 @@ def convolve():
 
 @pytest.mark.parametrize("kind, options", [("Adam", {}), ("NAG", {"momentum": 0.9, "wd": 0.1})])
 def test_a_convolution_does_not_wait_for_updates(gate, kind, options):
-    optimizer = getattr(averaging, kind)(**options)
+    optimizer = getattr(optimizers, kind)(**options)
     weight, grad = arrays(mx.cpu())
     before = weight.asnumpy()
     state = optimizer.create_state(0, weight)
@@ -70,7 +74,7 @@ def test_a_convolution_does_not_wait_for_updates(gate, kind, options):
 @pytest.mark.parametrize("rescale", [1, 0.5])
 def test_adam_is_mxnets(ctx, options, rescale):
     found = []
-    for kind in (mx.optimizer.Adam, averaging.Adam):
+    for kind in (mx.optimizer.Adam, optimizers.Adam):
         optimizer = kind(learning_rate=0.01, **options)
         optimizer.rescale_grad = rescale
         weight, grad = arrays(ctx)
@@ -82,11 +86,14 @@ def test_adam_is_mxnets(ctx, options, rescale):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-7)
 
 
-def test_the_program_trains_with_that_adam():
-    param = mx.gluon.Parameter("p", shape=(1,))
-    param.initialize()
-    trainer = averaging.WorkerTrainer([param], "Adam", {"learning_rate": 0.5})
-    assert type(trainer.optimizer) is averaging.Adam and trainer.learning_rate == 0.5
+def test_the_program_trains_with_these_optimizers():
+    net = nn.Dense(2, in_units=3)
+    net.initialize()
+    store = mx.kv.create("local")
+    for name, kind in (("Adam", optimizers.Adam), ("nag", optimizers.NAG)):
+        args = parse_args(["--optimizer", name, "--lr", "0.5"])
+        trainer = create_trainer(args, net, [mx.cpu()], store, Workers(store), steps_per_epoch=1)
+        assert type(trainer.optimizer) is kind and trainer.learning_rate == 0.5
 
 
 def test_an_array_lets_another_pass_and_keeps_its_values(gate):

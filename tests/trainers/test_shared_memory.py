@@ -4,11 +4,9 @@ import os
 import subprocess
 import sys
 
-import mxnet as mx
 import numpy as np
 import pytest
 from running import PROGRAM, accuracies, launch, train_with
-from trainers.sharded_updates import _divide, can_shard
 from trainers.shared_memory import BLOCK
 
 TIME_BUDGET_S = 90
@@ -40,30 +38,6 @@ def test_both_ways_train_alike_and_say_which_it_is():
     assert shared.returncode == sent.returncode == 0, shared.stderr + sent.stderr
     assert LINE in shared.stdout and LINE not in sent.stdout
     assert accuracies(shared.stdout) == accuracies(sent.stdout)
-
-
-def test_shared_updates_are_those_of_each_optimizer_to_the_last_bit():
-    """On three workers, with states restored from a checkpoint, too."""
-    names = sorted(set(mx.optimizer.Optimizer.opt_registry) - {"test", "groupadagrad", "sgld"})
-    sharded = [name for name in names if can_shard(mx.optimizer.create(name), "float32")]
-    assert set(names) - set(sharded) == {"nadam", "lars", "lbsgd"}
-    job = launch(3, sys.executable, "tests/programs/share_updates.py", *sharded)
-    assert job.returncode == 0, job.stdout + job.stderr
-    for name in sharded:
-        assert job.stdout.count(f" {name}: the same") == 3
-
-
-def test_updates_that_depend_on_others_are_not_shared():
-    job = train_with(2, *SHORT.split(), "--num-epochs", "1", "--optimizer", "nadam")
-    assert job.returncode == 0, job.stdout + job.stderr
-    assert LINE in job.stdout and "updates shared" not in job.stdout
-    assert len(set(accuracies(job.stdout)[0])) == 1
-    assert not can_shard(mx.optimizer.create("sgd"), "float16")
-
-
-def test_updates_are_divided_evenly():
-    assert _divide([1, 9, 4, 5, 1], 2) == [0, 0, 1, 1, 1]
-    assert _divide([3, 2], 3) == [0, 1]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")

@@ -1,0 +1,31 @@
+"""The network that the command line asks for."""
+
+import mxnet as mx
+
+from networks.by_name import network_by_name
+from networks.fast import num_to_whiten
+from networks.precision import set_dtype
+
+
+def create_network(args, ctx, train_loader):
+    """Create the network, with the same weights on every device of every worker.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        ``--dtype auto`` is replaced by what it stands for.
+    ctx : list of mxnet.Context
+    train_loader : loader.TrainLoader
+        ``--network fast`` computes its first layer from some of the images.
+
+    Returns
+    -------
+    mxnet.gluon.HybridBlock
+        Maps images (n, C, H, W) to scores (n, num_classes).
+    """
+    set_dtype(args, ctx)
+    mx.random.seed(args.seed)
+    net = network_by_name(args.network, args.num_classes, args.image_shape, ctx, args.num_layers)
+    if args.network == "fast":
+        net.whiten(train_loader.sample(num_to_whiten(args.image_shape)))
+    return net

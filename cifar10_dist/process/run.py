@@ -1,0 +1,217 @@
+"""What the training loop tells of its steps: from here it is saved, stopped, resumed and reported.
+
+The loop stays as short as it is because everything that cuts across it hangs on this one object.
+"""
+
+from collections import deque
+
+from mxnet import autograd
+from saving.checkpoint import check_prefix
+from saving.saver import Saver, files_finished
+from saving.seeds import Seeds, draws_numbers
+from saving.start import find_start
+from saving.stopper import Stopper
+from trainers.create import explain
+from training import split_batch
+from workers import average_statistics
+
+from process import launched
+from process.progress import Progress, profiled
+from process.versions import describe
+
+STEPS_AHEAD = 2  # that Python may queue before MXNet has computed them
+
+
+class Run:
+    """One training, from its command line to its exit status.
+
+    Use it in a ``with`` block, and call its methods in the order in which they stand here. All
+    workers make the same calls.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    """
+
+    def __init__(self, args):
+        self._args = args
+        self._stopper = Stopper(is_active=bool(args.model_prefix))
+        self._files = files_finished()
+        if args.model_prefix and launched.is_first_worker():  # only worker 0 writes
+            check_prefix(args.model_prefix)
+
+    def __enter__(self):
+        self._files.__enter__()
+        self._stopper.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self._stopper.__exit__(*error)
+        self._files.__exit__(*error)
+
+    def begin(self, workers, images, loader, net):
+        """See that all workers train alike, and load a checkpoint if there is one to go on from.
+
+        Parameters
+        ----------
+        workers : workers.Workers
+        images : sources.images.ImageSource
+        loader : loader.TrainLoader
+        net : mxnet.gluon.HybridBlock
+            Gets the parameters.
+
+        Returns
+        -------
+        int
+            Steps of this training that are done.
+        """
+        self._workers, self._images, self._loader, self._net = workers, images, loader, net
+        options = describe(self._args)
+        workers.agree({"data": images.fingerprint, **options})
+        self._facts = {
+            "job": launched.job_id(),
+            "options": options,
+            "data": images.fingerprint,
+            "seed": self._args.seed,
+            "num_workers": workers.count,
+            "global_batch_size": loader.global_batch_size,
+            "steps_per_epoch": len(loader),
+            "is_async": workers.is_async,
+        }
+        self._start = find_start(self._args, self._facts, net, workers)
+        return self._start.epoch * len(loader) + self._start.step
+
+    def epochs(self, trainer):
+        """Yield the number of each epoch that is left, until the last or a request to stop.
+
+        Parameters
+        ----------
+        trainer : trainers.worker_trainer.WorkerTrainer or trainers.asynchronous.AsyncTrainer
+            Gets the state that its optimizer had.
+        """
+        args, workers, start = self._args, self._workers, self._start
+        self._saver = None
+        if start.is_end(args.num_epochs, args.target_accuracy):
+            print(f"Epoch {start.epoch - 1}: nothing is left to train", flush=True)
+            return
+        self._trainer = trainer
+        start.restore(self._net, trainer, workers)
+        self._saver = Saver(args, start, self._facts, self._net, trainer, workers, self._stopper)
+        self._seeds = None
+        if draws_numbers(self._net, args.optimizer):
+            self._seeds = Seeds(args.seed, workers.rank)
+        self._progress = Progress(
+            workers.rank, len(self._loader), args.disp_batches, args.log_dir, bool(args.benchmark)
+        )
+        self._introduce()
+        self._is_over = False
+        for epoch in range(start.epoch, args.num_epochs):
+            self._result = {}
+            self._progress.epoch_started(epoch)
+            yield epoch
+            if self._is_over:
+                return
+
+    def batches(self, epoch):
+        """Yield the batches of an epoch that are left, until the last or a request to stop."""
+        is_first = epoch == self._start.epoch
+        done = self._start.step if is_first else 0
+        begin = self._seeds.begin(done) if self._seeds else done
+        self._queued = deque()
+        with profiled(self._args.profile if is_first else None, self._workers.rank):
+            for step, batch in enumerate(self._loader.epoch(epoch, begin), begin):
+                if self._seeds:
+                    self._seeds.step(epoch, step)
+                if step < done:
+                    self._draw_again(batch)
+                    continue
+                self._place = epoch, step
+                yield batch
+                done = step + 1
+                if self._stopper.should_stop():
+                    break
+            else:
+                done = len(self._loader)
+        self._trainer.epoch_done(self._workers)
+        self._is_over = self._saver.stopped_within(epoch, done)
+
+    def step_done(self, batch, outputs, labels):
+        """Count a step, and wait until few enough are queued.
+
+        Parameters
+        ----------
+        batch : loader.Batch
+        outputs, labels : list of NDArray, shapes (n_i, classes) and (n_i,)
+            Of each device that had examples.
+        """
+        self._progress.batch_done(*self._place, batch, outputs, labels)
+        self._queued.append(outputs)  # a request to stop waits for all of these; they take memory
+        if len(self._queued) > STEPS_AHEAD:
+            for output in self._queued.popleft():
+                output.wait_to_read()
+
+    def is_test_due(self, epoch):
+        """Tell whether to evaluate now: every ``--test-period`` epochs, and after the last."""
+        is_due = self._is_last(epoch) or (epoch + 1) % self._args.test_period == 0
+        return is_due and not self._is_over
+
+    def flips(self, epoch):
+        """Tell whether to test each image and its mirror image."""
+        when = self._args.flip_test
+        return when == "1" or (when == "last" and self._is_last(epoch))
+
+    def test_done(self, result):
+        """Take the result of :func:`training.evaluate`."""
+        self._result = result
+
+    def epoch_done(self, epoch):
+        """Report the epoch and save if it is time."""
+        if self._is_over:
+            return
+        result, target = self._result, self._args.target_accuracy
+        if not result:
+            average_statistics(self._net, self._workers)  # saved as after a test
+        late = self._trainer.measure_staleness(self._workers)
+        self._progress.epoch_done(epoch, result, self._trainer.learning_rate, late)
+        # All workers have the same accuracy, so all stop here or none does.
+        has_reached = bool(result and target and result["accuracy"] >= target)
+        if has_reached:
+            self._progress.say(f"Epoch {epoch}: reached --target-accuracy {target:g}")
+        is_last = has_reached or self._is_last(epoch)
+        accuracy = result.get("accuracy")
+        self._is_over = self._saver.epoch_done(epoch + 1, is_last, accuracy=accuracy)
+
+    def finish(self):
+        """Wait for the files and for the other workers; return the exit status."""
+        if self._saver is None:
+            self._workers.barrier()
+            return 0
+        if self._args.benchmark and self._workers.rank == 0:
+            self._progress.report_size(self._net)
+        self._progress.close()
+        return self._saver.finish()  # nobody leaves while others still need the servers
+
+    def _is_last(self, epoch):
+        return epoch + 1 == self._args.num_epochs
+
+    def _introduce(self):
+        """Say what is trained, on what, by how many."""
+        if self._workers.rank > 0:
+            return
+        args, workers = self._args, self._workers
+        ctx = self._trainer._contexts
+        self._progress.say(
+            f"{args.network} on {self._images.name}: {workers.count} worker(s), "
+            f"{len(ctx)} device(s) each ({', '.join(map(str, ctx))}), "
+            f"kvstore {workers.store_type}, batch size {args.batch_size} a worker, "
+            f"{self._loader.global_batch_size} in all, {len(self._loader)} steps an epoch"
+        )
+        for line in explain(args, self._trainer, workers):
+            self._progress.say(line)
+
+    def _draw_again(self, batch):
+        """Draw the random numbers that the stopped training drew, by a forward pass."""
+        data, _ = split_batch(batch, self._trainer._contexts)
+        with autograd.record():
+            for part in data:
+                self._net(part)
