@@ -1,58 +1,85 @@
-"""Run the launcher for real, look at what it does, and see what it leaves."""
+"""Run the launcher or the training program for real, and see what it says, does and leaves."""
 
 import contextlib
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import time
 import uuid
 
 ROOT = pathlib.Path(__file__).parent.parent
+PROGRAM = str(ROOT / "cifar10_dist" / "cifar10_dist.py")
+TRAIN = (sys.executable, PROGRAM)  # a command for the launcher
 PROGRAMS = ROOT / "tests" / "programs"
 SUM_RANKS = str(PROGRAMS / "sum_ranks.py")
 CLUSTER = ROOT / ".cluster" / "test"
 
 
 class Job:
-    """A launcher at work, its output in files, its processes marked by a variable.
+    """A process at work, its output in files of `folder`, its processes marked by a variable.
 
-    `program` is what runs in place of the launcher.
+    `program` is what runs in place of the launcher, without one; `status` is the exit status, None
+    until somebody waited for it.
     """
 
-    def __init__(self, folder, *arguments, env=None, cwd=None, program=ROOT / "tools/launch.py"):
+    def __init__(self, folder, *arguments, env=None, cwd=ROOT, program=ROOT / "tools/launch.py"):
         self.mark = f"TEST_MARK={uuid.uuid4()}"
         name, value = self.mark.split("=")
         self.out, self.err = folder / f"{value}.out", folder / f"{value}.err"
         command = [sys.executable, str(program), *map(str, arguments)]
         if "ssh" in arguments or "-H" in arguments:
             command[2:2] = ["--env", name]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("DMLC_")}
+        environment["PYTHONPATH"] = str(ROOT / "cifar10_dist")  # for the small programs of tests
         with open(self.out, "wb") as out, open(self.err, "wb") as err:
             self.popen = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
-                env={**os.environ, **(env or {}), name: value},
+                env={**environment, **(env or {}), name: value},
                 cwd=cwd,
             )
         self.pid = self.popen.pid
+        self.status = None
 
     def wait(self, timeout=60):
         """The exit status."""
         try:
-            return self.popen.wait(timeout)
+            self.status = self.popen.wait(timeout)
         except subprocess.TimeoutExpired:
             self.popen.kill()
             raise AssertionError(f"still running after {timeout} s:\n{self.text()}") from None
+        return self.status
+
+    def finish(self, timeout):
+        """Wait for the end, and assert that nothing is left of the job."""
+        try:
+            self.wait(timeout)
+        finally:
+            left = self.left()
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        assert not left, f"left: {left}\n{self.text()}"
+
+    @property
+    def stdout(self):
+        return self.out.read_text()
+
+    @property
+    def stderr(self):
+        return self.err.read_text()
 
     def text(self):
-        return self.out.read_text() + self.err.read_text()
+        return self.stdout + self.stderr
 
     def last_words(self):
         """What the launcher itself said."""
-        lines = self.err.read_text().splitlines()
+        lines = self.stderr.splitlines()
         return "\n".join(line for line in lines if "[launch]" in line)
 
     def wait_for(self, text, timeout=60):
@@ -86,12 +113,26 @@ class Job:
         return {pid: command for pid, (_, command) in self.processes().items()}
 
 
-def launch(folder, *arguments, timeout=60, **options):
-    """Run a job to its end; nothing may be left of it."""
+def launch(folder, *arguments, timeout=240, **options):
+    """Run a :class:`Job` to its end; nothing may be left of it."""
     job = Job(folder, *arguments, **options)
-    job.status = job.wait(timeout)
-    assert not job.left()
+    job.finish(timeout)
     return job
+
+
+def train(folder, *options, env=None):
+    """Run the training program in one process, without the launcher, to its end."""
+    return launch(folder, *options, env=env, program=PROGRAM)
+
+
+def accuracies(text):
+    """The test accuracies that a job printed, a list for each epoch."""
+    found = {}
+    for line in text.splitlines():
+        if ": Test_acc " in line:
+            epoch, accuracy = line.split("Epoch ")[1].split(": Test_acc ")
+            found.setdefault(int(epoch), []).append(float(accuracy.split()[0]))
+    return [found[epoch] for epoch in sorted(found)]
 
 
 def shell(**acts):

@@ -4,7 +4,7 @@ import sys
 
 import mxnet as mx
 import numpy as np
-from launching import PROGRAMS, ROOT, Job
+from launching import PROGRAMS, Job
 
 PROGRAM = str(PROGRAMS / "train_tiny.py")
 # Four epochs of six steps; a global batch of 48 for one to four workers.
@@ -16,7 +16,7 @@ OPTIONS = (
 # fmt: on
 GLOBAL_BATCH = 48
 SLOW = {"TINY_PAUSE": "0.3"}  # the program's environment, to hit it within a step
-ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "cifar10_dist")}
+ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
 
 
 def training(folder, prefix, *options, workers=0, launch=(), env=None, through_shell=False):
@@ -37,8 +37,8 @@ def training(folder, prefix, *options, workers=0, launch=(), env=None, through_s
 
 def finished(job, status=0):
     """Wait for the end of a job and see that it is the right one; return the job."""
-    assert job.wait(240) == status, job.text()
-    assert not job.left()
+    job.finish(240)
+    assert job.status == status, job.text()
     return job
 
 

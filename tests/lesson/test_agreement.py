@@ -4,16 +4,16 @@ import shutil
 import sys
 
 import pytest
-from running import PROGRAM, ROOT, launch
+from launching import PROGRAM, ROOT, launch
 
 TIME_BUDGET_S = 50
 SHORT = "--data synthetic --network resnet --num-layers 8 --num-examples 1000 --batch-size 50"
 
 
-def start(options="", program=PROGRAM):
+def start(folder, options="", program=PROGRAM):
     """Start three workers; in the command ``$W`` is the number of the worker."""
     words = f"W=$LAUNCH_WORKER_ID; {sys.executable} {program} {SHORT} --num-epochs 1 {options}"
-    return launch(3, words, servers=1, timeout=120)
+    return launch(folder, "-n", 3, "-s", 1, words, timeout=120)
 
 
 @pytest.mark.parametrize(
@@ -30,8 +30,8 @@ def start(options="", program=PROGRAM):
         ),
     ],
 )
-def test_different_options_end_the_job_with_one_message(options, message):
-    job = start(options)
+def test_different_options_end_the_job_with_one_message(options, message, tmp_path):
+    job = start(tmp_path, options)
     assert_stopped(job, message)
 
 
@@ -40,14 +40,14 @@ def test_an_older_copy_of_the_program_on_one_host_is_found_out(tmp_path):
         shutil.copytree(ROOT / "cifar10_dist", tmp_path / str(worker))
     with open(tmp_path / "2" / "sources" / "records.py", "a") as file:
         file.write("# a change\n")
-    job = start(program=f"{tmp_path}/${{W:-0}}/cifar10_dist.py")
+    job = start(tmp_path, program=f"{tmp_path}/${{W:-0}}/cifar10_dist.py")
     assert_stopped(job, "program: ")
     message = next(line for line in job.stderr.splitlines() if "the workers differ" in line)
     assert " on worker 0, 1, " in message and " on worker 2;" in message
 
 
 def assert_stopped(job, message):
-    assert job.returncode == 2, job.stdout + job.stderr
+    assert job.status == 2, job.stdout + job.stderr
     said = [line for line in job.stderr.splitlines() if "error: the workers differ in" in line]
     assert f"the workers differ in {message}" in said[0]
     assert len([line for line in said if line.startswith("[worker")]) == 1, job.stderr

@@ -11,9 +11,9 @@ import sys
 import mxnet as mx
 import numpy as np
 import pytest
+from launching import launch
 from mxnet import autograd
 from programs import exact
-from running import launch
 from sampler import epoch_permutation
 
 TIME_BUDGET_S = 120
@@ -21,8 +21,8 @@ TIME_BUDGET_S = 120
 
 def run_exact(workers, kind, folder):
     program = (sys.executable, "tests/programs/exact.py", kind, str(folder / "found.npz"))
-    job = launch(workers, *program, servers=1, env={"OMP_NUM_THREADS": "1"})
-    assert job.returncode == 0, job.stdout + job.stderr
+    job = launch(folder, "-n", workers, "-s", 1, *program, env={"OMP_NUM_THREADS": "1"})
+    assert job.status == 0, job.stdout + job.stderr
     return np.load(folder / "found.npz")
 
 

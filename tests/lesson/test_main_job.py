@@ -7,10 +7,10 @@ import sys
 import mxnet as mx
 import numpy as np
 import pytest
+from launching import PROGRAM, TRAIN, accuracies, launch, train
 from process.progress import Progress
 from record_files import write
 from restarting import params
-from running import PROGRAM, accuracies, launch, train, train_with
 from sources import synthetic
 
 TIME_BUDGET_S = 300
@@ -20,7 +20,7 @@ SHORT = (*SMALL, "--num-examples", "500", "--batch-size", "25", "--num-epochs", 
 
 def assert_agree(job, workers, epochs):
     """Assert success, and that every worker printed the same accuracy for every epoch."""
-    assert job.returncode == 0, job.stdout + job.stderr
+    assert job.status == 0, job.stdout + job.stderr
     printed = accuracies(job.stdout)
     assert [len(values) for values in printed] == [workers] * epochs, job.stdout
     assert all(len(set(values)) == 1 for values in printed), job.stdout
@@ -28,15 +28,15 @@ def assert_agree(job, workers, epochs):
 
 
 @pytest.mark.parametrize("kind", ["local", "device"])
-def test_devices_of_one_process_train(kind):
-    job = train(*SHORT, "--kv-store", kind, "--cpus", "2")
+def test_devices_of_one_process_train(kind, tmp_path):
+    job = train(tmp_path, *SHORT, "--kv-store", kind, "--cpus", "2")
     assert len(assert_agree(job, 1, 1)) == 1
     assert f"2 device(s) each (cpu(0), cpu(1)), kvstore {kind}" in job.stdout
 
 
-def test_two_workers_learn_and_the_lines_are_as_promised():
+def test_two_workers_learn_and_the_lines_are_as_promised(tmp_path):
     size = ("--num-examples", "2560", "--batch-size", "64", "--num-epochs", "3")
-    job = train_with(2, *SMALL, *size)
+    job = launch(tmp_path, "-n", 2, *TRAIN, *SMALL, *size)
     assert assert_agree(job, 2, 3)[-1] > 0.8
     line = r"\[worker 0\] Epoch\[0\] Batch \[20\]\tSpeed: \d+\.\d\d samples/sec\taccuracy=0\.\d{6}"
     assert re.search(line, job.stdout), job.stdout
@@ -44,12 +44,12 @@ def test_two_workers_learn_and_the_lines_are_as_promised():
 
 
 @pytest.mark.parametrize("kind", ["dist_sync", "dist_async"])
-def test_all_workers_hold_the_same_parameters(kind):
+def test_all_workers_hold_the_same_parameters(kind, tmp_path):
     few_steps = ("--num-examples", "640", "--batch-size", "64", "--num-epochs", "1")
     options = ("--data", "synthetic", "--network", "cifar_resnet20_v1", *few_steps)
     command = (sys.executable, "tests/programs/same_parameters.py", *options)
-    job = launch(2, *command, "--kv-store", kind, "--cpus", "2", "--top-k", "3")
-    assert job.returncode == 0, job.stdout + job.stderr
+    job = launch(tmp_path, "-n", 2, *command, "--kv-store", kind, "--cpus", "2", "--top-k", "3")
+    assert job.status == 0, job.stdout + job.stderr
     assert job.stdout.count("the same parameters") == 2
     assert "2 worker(s), 2 device(s) each" in job.stdout and "Test_top_k_acc" in job.stdout
 
@@ -59,7 +59,7 @@ def test_an_old_command_line_trains_and_saves_files_that_plain_mxnet_loads(tmp_p
     old = ["--network", "resnet", "--num-layers", "8", "--kv-store", "dist_device_sync"]
     prefix = str(tmp_path / "out" / "model")
     extra = ["--num-epoch", "1", "--data", "synthetic", "--num-examples", "2560", "--monitor", "1"]
-    job = train_with(2, *old, "--model-prefix", prefix, *extra, "--gpus")
+    job = launch(tmp_path, "-n", 2, *TRAIN, *old, "--model-prefix", prefix, *extra, "--gpus")
     (accuracy,) = assert_agree(job, 2, 1)
     assert "warning: no effect here: --monitor" in job.stderr
     names = sorted(p.name for p in (tmp_path / "out").iterdir())
@@ -76,9 +76,9 @@ def test_an_old_command_line_trains_and_saves_files_that_plain_mxnet_loads(tmp_p
 
 def test_training_goes_on_from_a_saved_epoch(tmp_path):
     prefix = ("--model-prefix", str(tmp_path / "model"), "--log-dir", str(tmp_path / "log"))
-    assert train(*SHORT, *prefix).returncode == 0
-    job = train(*SHORT, *prefix, "--num-epochs", "2", "--load-epoch", "1")
-    assert job.returncode == 0 and "Epoch 1: Test_acc" in job.stdout
+    assert train(tmp_path, *SHORT, *prefix).status == 0
+    job = train(tmp_path, *SHORT, *prefix, "--num-epochs", "2", "--load-epoch", "1")
+    assert job.status == 0 and "Epoch 1: Test_acc" in job.stdout
     assert "Epoch 0:" not in job.stdout
     rows = [json.loads(r) for r in (tmp_path / "log" / "metrics.jsonl").read_text().splitlines()]
     assert [row["epoch"] for row in rows] == [0, 1]
@@ -91,9 +91,9 @@ def test_what_is_trained_and_saved_does_not_depend_on_how_often_it_is_tested(tmp
     for period in ("1", "2"):
         folder = tmp_path / period
         keep = ("--model-prefix", str(folder / "model"), "--log-dir", str(folder))
-        program = (sys.executable, PROGRAM, *few, "--test-period", period, *keep)
-        job = launch(2, *program, env={"OMP_NUM_THREADS": "1"})
-        assert job.returncode == 0, job.stdout + job.stderr
+        program = (*TRAIN, *few, "--test-period", period, *keep)
+        job = launch(tmp_path, "-n", 2, *program, env={"OMP_NUM_THREADS": "1"})
+        assert job.status == 0, job.stdout + job.stderr
         rows[period] = [json.loads(r) for r in (folder / "metrics.jsonl").read_text().splitlines()]
     assert "[worker 1] Epoch 0: not tested\n" in job.stdout
     assert ["test_accuracy" in row for row in rows["2"]] == [False, True, True]
@@ -104,22 +104,22 @@ def test_what_is_trained_and_saved_does_not_depend_on_how_often_it_is_tested(tmp
 
 
 @pytest.mark.parametrize("kind", ["dist_sync", "dist_async"])
-def test_a_target_is_looked_at_in_tested_epochs_only(kind):
+def test_a_target_is_looked_at_in_tested_epochs_only(kind, tmp_path):
     often = ("--kv-store", kind, "--num-epochs", "5", "--test-period", "2")
     few = (*SMALL, "--num-examples", "256", "--batch-size", "64", "--target-accuracy", "0.001")
-    job = train_with(2, *few, *often)
-    assert job.returncode == 0, job.stdout + job.stderr
+    job = launch(tmp_path, "-n", 2, *TRAIN, *few, *often)
+    assert job.status == 0, job.stdout + job.stderr
     assert "Epoch 0: not tested" in job.stdout and "Epoch 1: Test_acc" in job.stdout
     assert "Epoch 1: reached --target-accuracy" in job.stdout and "Epoch 2:" not in job.stdout
 
 
 def test_measuring_flags_read_only_repeat_a_batch_and_write_a_trace(tmp_path):
-    reading = train(*SHORT, "--test-io", "1", "--disp-batches", "10")
-    assert reading.returncode == 0 and "Batch [20]\tSpeed" in reading.stdout
+    reading = train(tmp_path, *SHORT, "--test-io", "1", "--disp-batches", "10")
+    assert reading.status == 0 and "Batch [20]\tSpeed" in reading.stdout
     assert "Test_acc" not in reading.stdout
     trace = tmp_path / "trace.json"
-    job = train(*SHORT, "--benchmark", "1", "--profile", str(trace))
-    assert job.returncode == 0, job.stderr
+    job = train(tmp_path, *SHORT, "--benchmark", "1", "--profile", str(trace))
+    assert job.status == 0, job.stderr
     names = {event.get("name") for event in json.loads(trace.read_text())["traceEvents"]}
     assert any("Convolution" in str(name) or "CachedOp" in str(name) for name in names)
 
@@ -127,32 +127,34 @@ def test_measuring_flags_read_only_repeat_a_batch_and_write_a_trace(tmp_path):
 def test_without_a_network_images_are_made_and_a_warning_says_so(tmp_path):
     nowhere = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
     options = ("--data", "auto", "--data-dir", str(tmp_path), *SHORT[2:])
-    job = train(*options, env=nowhere)
-    assert job.returncode == 0 and "on self-made images" in job.stdout, job.stderr
+    job = train(tmp_path, *options, env=nowhere)
+    assert job.status == 0 and "on self-made images" in job.stdout, job.stderr
     assert job.stderr.count("warning: CIFAR-10 is not to be had here") == 1
-    refused = train("--data", "cifar10", *options[2:], env=nowhere)
-    assert refused.returncode == 2 and "no address gave CIFAR-10" in refused.stderr
+    refused = train(tmp_path, "--data", "cifar10", *options[2:], env=nowhere)
+    assert refused.status == 2 and "no address gave CIFAR-10" in refused.stderr
 
 
-def test_bfloat16_trains():
-    job = train(*SHORT, "--dtype", "bfloat16")
-    assert job.returncode == 0 and len(accuracies(job.stdout)) == 1, job.stderr
+def test_bfloat16_trains(tmp_path):
+    job = train(tmp_path, *SHORT, "--dtype", "bfloat16")
+    assert job.status == 0 and len(accuracies(job.stdout)) == 1, job.stderr
 
 
 def test_only_the_first_worker_needs_the_saved_files(tmp_path):
     """Worker 1 looks where nothing is, and has the parameters of worker 0 all the same."""
-    assert train(*SHORT, "--model-prefix", str(tmp_path / "0" / "model")).returncode == 0
+    assert train(tmp_path, *SHORT, "--model-prefix", str(tmp_path / "0" / "model")).status == 0
     more = f"{' '.join(SHORT)} --num-epochs 2 --load-epoch 1 --benchmark 1"
     prefix = f"--model-prefix {tmp_path}/$LAUNCH_WORKER_ID/model"
-    job = launch(2, f"{sys.executable} tests/programs/same_parameters.py {more} {prefix}")
-    assert job.returncode == 0 and job.stdout.count("the same parameters") == 2, job.stderr
+    job = launch(
+        tmp_path, "-n", 2, f"{sys.executable} tests/programs/same_parameters.py {more} {prefix}"
+    )
+    assert job.status == 0 and job.stdout.count("the same parameters") == 2, job.stderr
 
 
 def test_parameters_of_another_network_are_refused(tmp_path):
     prefix = ("--model-prefix", str(tmp_path / "model"), "--num-epochs", "2")
-    assert train(*SHORT, *prefix).returncode == 0
-    job = train(*SHORT, *prefix, "--load-epoch", "1", "--num-layers", "14")
-    assert job.returncode == 2 and "not the parameters of this network" in job.stderr
+    assert train(tmp_path, *SHORT, *prefix).status == 0
+    job = train(tmp_path, *SHORT, *prefix, "--load-epoch", "1", "--num-layers", "14")
+    assert job.status == 2 and "not the parameters of this network" in job.stderr
 
 
 def test_a_full_disk_for_the_metrics_does_not_end_the_training(tmp_path, capsys):
@@ -172,7 +174,9 @@ def test_devices_need_not_hold_the_current_one(tmp_path, network):
     words = f"{sys.executable} tests/programs/other_devices.py --data synthetic --num-examples 640"
     words += f" --batch-size 64 --benchmark 1 --network {network} --model-prefix {tmp_path}/model"
     for epochs in (1, 2):
-        job = launch(2, *words.split(), "--num-epochs", str(epochs), "--resume", "auto")
+        job = launch(
+            tmp_path, "-n", 2, *words.split(), "--num-epochs", str(epochs), "--resume", "auto"
+        )
         assert_agree(job, 2, 1)
     assert "2 device(s) each (cpu(1), cpu(2))" in job.stdout and "model-0001" in job.stdout
 
@@ -196,14 +200,16 @@ def test_record_files_are_trained_on_decoded_or_streamed(tmp_path, limit):
     train_file = write(tmp_path / "train.rec", [n % 10 for n in range(90)])
     test_file = write(tmp_path / "test.rec", [n % 10 for n in range(30)])
     files = ("--data-train", train_file, "--data-val", test_file, "--max-data-gb", limit)
-    job = train_with(2, *SMALL[2:], *files, "--batch-size", "16", "--num-epochs", "2")
+    job = launch(
+        tmp_path, "-n", 2, *TRAIN, *SMALL[2:], *files, "--batch-size", "16", "--num-epochs", "2"
+    )
     assert_agree(job, 2, 2)
     steps = 3 if limit == "2" else 2  # a stream leaves the short last batch out
     assert f"{steps} steps an epoch" in job.stdout
 
 
-def test_workers_with_different_options_stop_with_one_message():
+def test_workers_with_different_options_stop_with_one_message(tmp_path):
     one_word = f"{sys.executable} {PROGRAM} {' '.join(SHORT)} --lr 0.00$((LAUNCH_WORKER_ID + 1))"
-    job = launch(2, one_word)
-    assert job.returncode == 2
+    job = launch(tmp_path, "-n", 2, one_word)
+    assert job.status == 2
     assert "the workers differ in --lr: 0.001 on worker 0, 0.002 on worker 1" in job.stderr

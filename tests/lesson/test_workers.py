@@ -4,8 +4,8 @@ import sys
 
 import mxnet as mx
 import pytest
+from launching import launch
 from mxnet.gluon import nn
-from running import launch
 from workers import Workers, average_statistics
 
 TIME_BUDGET_S = 50
@@ -14,9 +14,9 @@ TIME_BUDGET_S = 50
 @pytest.mark.parametrize(
     "kind, count", [("dist_sync", 1), ("dist_sync", 2), ("dist_sync", 3), ("dist_async", 3)]
 )
-def test_what_workers_tell_each_other_is_exact_under_compression_too(kind, count):
-    job = launch(count, sys.executable, "tests/programs/talk.py", kind, servers=2)
-    assert job.returncode == 0, job.stdout + job.stderr
+def test_what_workers_tell_each_other_is_exact_under_compression_too(kind, count, tmp_path):
+    job = launch(tmp_path, "-n", count, "-s", 2, sys.executable, "tests/programs/talk.py", kind)
+    assert job.status == 0, job.stdout + job.stderr
     assert job.stdout.count("talk done") == count
     times = 1 if kind == "dist_async" else 2
     assert job.stdout.count("agreement refused") == (times * count if count > 1 else 0)
@@ -31,6 +31,10 @@ def test_one_process_talks_to_itself():
 
 
 def test_a_network_without_statistics_is_left_alone():
-    net = nn.Dense(2, in_units=3)
-    net.initialize()
+    """Its devices hold different weights, which an average would make equal."""
+    net, devices = nn.Dense(2, in_units=3), [mx.cpu(0), mx.cpu(1)]
+    net.initialize(ctx=devices)
+    for number, device in enumerate(devices):
+        net.weight.data(device)[:] = number
     average_statistics(net, Workers(mx.kv.create("local")))
+    assert [net.weight.data(device).asnumpy().mean() for device in devices] == [0, 1]

@@ -5,11 +5,11 @@ import json
 import mxnet as mx
 import numpy as np
 import pytest
+from launching import TRAIN, accuracies, launch, train
 from networks import fast as fast_network
 from networks.by_name import network_by_name
 from networks.fast import num_to_whiten
 from process.options import parse_args
-from running import accuracies, train, train_with
 from sources import synthetic
 from sources.augmentation import Augmentation
 from trainers import optimizers
@@ -66,8 +66,8 @@ def test_mirror_images_are_tested_never_always_or_last(tmp_path):
     for when in ("0", "1", "last"):
         folder = tmp_path / when
         options = ("--num-epochs", "2", "--flip-test", when, "--log-dir", str(folder))
-        job = train(*few.split(), *options)
-        assert job.returncode == 0, job.stderr
+        job = train(tmp_path, *few.split(), *options)
+        assert job.status == 0, job.stderr
         rows = (folder / "metrics.jsonl").read_text().splitlines()
         losses[when] = [json.loads(row)["test_loss"] for row in rows]
     assert losses["0"][0] != losses["1"][0] and losses["0"][1] != losses["1"][1]
@@ -96,21 +96,23 @@ def test_the_same_training_ends_at_the_same_bits(tmp_path):
     few = "--data synthetic --network fast --num-examples 1000 --batch-size 25 --num-epochs 2"
     ends = set()
     for number in range(2):
-        job = train(*few.split(), "--seed", "1", "--model-prefix", str(tmp_path / str(number)))
-        assert job.returncode == 0, job.stderr
+        job = train(
+            tmp_path, *few.split(), "--seed", "1", "--model-prefix", str(tmp_path / str(number))
+        )
+        assert job.status == 0, job.stderr
         ends.add((tmp_path / f"{number}-0002.params").read_bytes())
     assert len(ends) == 1
 
 
 @pytest.mark.parametrize("kind", ["local", "dist_sync", "dist_async"])
-def test_it_learns_in_every_kind_of_store(kind):
+def test_it_learns_in_every_kind_of_store(kind, tmp_path):
     many = kind.startswith("dist")
     job = (
-        train_with(2, *SHORT, "--kv-store", kind, "--flip-test", "0")
+        launch(tmp_path, "-n", 2, *TRAIN, *SHORT, "--kv-store", kind, "--flip-test", "0")
         if many
-        else train(*SHORT, "--cpus", "2")
+        else train(tmp_path, *SHORT, "--cpus", "2")
     )
-    assert job.returncode == 0, job.stdout + job.stderr
+    assert job.status == 0, job.stdout + job.stderr
     assert "--network fast trains with --optimizer nag" in job.stdout
     (last,) = set(accuracies(job.stdout)[-1])
     assert last > 0.3

@@ -1,16 +1,14 @@
 """Convolutions computed as products of matrices: the same outputs, gradients and files."""
 
-import sys
-
 import mxnet as mx
 import numpy as np
 import pytest
+from launching import PROGRAMS, launch, train
 from mxnet import autograd
 from mxnet.gluon import nn
 from networks import one_pixel
 from networks.by_name import build_network, network_by_name, network_json
 from networks.one_pixel import OnePixelConv2D, as_convolutions, use_products
-from running import _run, train
 
 TIME_BUDGET_S = 60
 SHAPE = (3, 32, 32)
@@ -117,15 +115,15 @@ def test_a_convolution_whose_images_are_not_clear_is_left_alone():
     assert type(net.conv) is nn.Conv2D
 
 
-def test_bfloat16_computes_products_too():
-    job = _run([sys.executable, "tests/programs/products_in_bfloat16.py"], 240, None)
-    assert job.returncode == 0 and "products: 4\n" in job.stdout, job.stdout + job.stderr
+def test_bfloat16_computes_products_too(tmp_path):
+    job = launch(tmp_path, program=PROGRAMS / "products_in_bfloat16.py")
+    assert job.status == 0 and "products: 4\n" in job.stdout, job.stdout + job.stderr
 
 
-def test_bfloat16_trains_with_products():
+def test_bfloat16_trains_with_products(tmp_path):
     options = "--data synthetic --network resnet18_v1 --num-examples 128 --num-epochs 1"
-    job = train(*options.split(), "--batch-size", "64", "--dtype", "bfloat16")
-    assert job.returncode == 0 and "Epoch 0: Test_acc" in job.stdout, job.stderr
+    job = train(tmp_path, *options.split(), "--batch-size", "64", "--dtype", "bfloat16")
+    assert job.status == 0 and "Epoch 0: Test_acc" in job.stdout, job.stderr
 
 
 def test_files_describe_mxnets_own_layers():

@@ -4,10 +4,10 @@ from argparse import Namespace
 
 import mxnet as mx
 import pytest
+from launching import accuracies, train
 from mxnet.gluon import nn
 from networks.by_name import build_network
 from networks.precision import choose_dtype, processor_flags, uses_of_a_weight
-from running import accuracies, train
 
 TIME_BUDGET_S = 25
 CPU = [mx.cpu()]
@@ -75,10 +75,10 @@ def test_looking_at_the_network_does_not_change_its_names():
     assert set(build_network("fast", 10, (3, 32, 32)).collect_params()) == before
 
 
-def test_the_program_says_what_it_chose_and_trains():
+def test_the_program_says_what_it_chose_and_trains(tmp_path):
     short = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8")
     short += ("--num-examples", "256", "--batch-size", "128", "--num-epochs", "1")
-    job = train(*short, "--dtype", "auto")
-    assert job.returncode == 0 and len(accuracies(job.stdout)) == 1, job.stderr
+    job = train(tmp_path, *short, "--dtype", "auto")
+    assert job.status == 0 and len(accuracies(job.stdout)) == 1, job.stderr
     has_bfloat16 = {"avx512_bf16", "amx_bf16"} & processor_flags()
     assert f"--dtype auto: {'bfloat16' if has_bfloat16 else 'float32'}\n" in job.stdout

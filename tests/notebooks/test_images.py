@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 from itertools import combinations
 
 import pytest
-from running import ROOT
+from launching import ROOT
 from sampler import SplitSampler, epoch_permutation
 
 TIME_BUDGET_S = 10

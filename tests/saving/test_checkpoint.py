@@ -12,10 +12,10 @@ from pathlib import Path
 import mxnet as mx
 import numpy as np
 import pytest
+from launching import PROGRAM, ROOT
 from mxnet.contrib.amp.loss_scaler import LossScaler
 from mxnet.gluon import nn
 from restarting import finished, params, training
-from running import PROGRAM, ROOT
 from saving import checkpoint
 from saving.checkpoint import Broken
 from saving.state import collect_optimizer, restore_optimizer

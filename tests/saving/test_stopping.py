@@ -9,9 +9,8 @@ import time
 
 import pytest
 from launcher.processes import catches
-from launching import PROGRAMS, launch
+from launching import PROGRAMS, ROOT, launch
 from restarting import ENVIRONMENT, OPTIONS, PROGRAM, SLOW, Job, finished, training
-from running import ROOT
 
 TIME_BUDGET_S = 120
 RAISE_FLAG = (sys.executable, str(PROGRAMS / "raise_flag.py"))

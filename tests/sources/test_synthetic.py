@@ -3,7 +3,7 @@
 import hashlib
 
 import numpy as np
-from running import train
+from launching import train
 from sklearn.linear_model import LogisticRegression
 from sources import synthetic
 
@@ -37,7 +37,7 @@ def test_softmax_regression_on_pixels_stays_under_one_half():
     assert 0.1 < accuracy < 0.5
 
 
-def test_the_default_network_passes_four_fifths_within_two_epochs():
-    job = train("--data", "synthetic", "--num-epochs", "2", "--target-accuracy", "0.8")
-    assert job.returncode == 0, job.stderr
+def test_the_default_network_passes_four_fifths_within_two_epochs(tmp_path):
+    job = train(tmp_path, "--data", "synthetic", "--num-epochs", "2", "--target-accuracy", "0.8")
+    assert job.status == 0, job.stderr
     assert "reached --target-accuracy 0.8" in job.stdout

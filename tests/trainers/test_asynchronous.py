@@ -6,7 +6,7 @@ import pickle
 
 import mxnet as mx
 import pytest
-from running import accuracies, train_with
+from launching import TRAIN, accuracies, launch
 from trainers.asynchronous import AsyncTrainer, allow_for_staleness
 
 TIME_BUDGET_S = 75
@@ -17,8 +17,8 @@ ASYNC = (*SMALL, "--kv-store", "dist_async", "--num-examples", "2400", "--batch-
 
 def test_three_late_workers_learn_where_the_usual_settings_are_given(tmp_path):
     usual = ("--optimizer", "sgd", "--lr", "0.1", "--mom", "0.9", "--log-dir", str(tmp_path))
-    job = train_with(3, *ASYNC, *usual, "--num-epochs", "3", servers=1)
-    assert job.returncode == 0, job.stdout + job.stderr
+    job = launch(tmp_path, "-n", 3, "-s", 1, *TRAIN, *ASYNC, *usual, "--num-epochs", "3")
+    assert job.status == 0, job.stdout + job.stderr
     printed = accuracies(job.stdout)
     assert [len(set(values)) for values in printed] == [1, 1, 1]  # evaluated alike
     assert printed[-1][0] > 0.6

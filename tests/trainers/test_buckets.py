@@ -1,12 +1,10 @@
 """Gradients in buckets: the same updates, fewer messages."""
 
-import sys
-
 import mxnet as mx
 import numpy as np
 import pytest
+from launching import TRAIN, launch
 from mxnet.gluon import nn
-from running import PROGRAM, launch
 from trainers import buckets
 from trainers.buckets import Buckets, _group
 from trainers.lookahead import Lookahead
@@ -132,15 +130,15 @@ def test_p3_sends_slices_and_ends_at_the_same_parameters(tmp_path):
     found = []
     for name, transport in (("usual", ()), ("p3", ("--p3",))):
         prefix = str(tmp_path / name)
-        job = launch(2, *transport, sys.executable, PROGRAM, *options, prefix)
-        assert job.returncode == 0, job.stderr
+        job = launch(tmp_path, "-n", 2, *transport, *TRAIN, *options, prefix)
+        assert job.status == 0, job.stderr
         found.append(mx.nd.load(f"{prefix}-0001.params"))
     for name, array in found[0].items():
         np.testing.assert_array_equal(array.asnumpy(), found[1][name].asnumpy(), err_msg=name)
 
 
 @pytest.mark.parametrize("option", ["--kv-store dist_async", "--gc-type 2bit"])
-def test_what_p3_cannot_do_is_one_line_and_status_2(option):
-    job = launch(1, "--p3", sys.executable, PROGRAM, "--data", "synthetic", *option.split())
-    assert job.returncode == 2
+def test_what_p3_cannot_do_is_one_line_and_status_2(option, tmp_path):
+    job = launch(tmp_path, "-n", 1, "--p3", *TRAIN, "--data", "synthetic", *option.split())
+    assert job.status == 2
     assert f"{option} does not go with the launcher's --p3" in job.stderr + job.stdout

@@ -5,17 +5,17 @@ import sys
 
 import numpy as np
 import pytest
+from launching import TRAIN, accuracies, launch
 from process.failure import UsageError
-from running import accuracies, launch, train_with
 from trainers.compression import compression_params
 
 TIME_BUDGET_S = 75
 SMALL = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8")
 
 
-def test_pushes_shrink_sixteen_times_and_both_ways_together_at_most_1_88_times():
-    job = launch(2, sys.executable, "tests/programs/count_bytes.py", servers=2)
-    assert job.returncode == 0, job.stdout + job.stderr
+def test_pushes_shrink_sixteen_times_and_both_ways_together_at_most_1_88_times(tmp_path):
+    job = launch(tmp_path, "-n", 2, "-s", 2, sys.executable, "tests/programs/count_bytes.py")
+    assert job.status == 0, job.stdout + job.stderr
     line = next(line for line in job.stdout.splitlines() if "{" in line)
     found = json.loads(line[line.index("{") :])
     pushed, pulled = found["--allreduce servers"]
@@ -26,10 +26,10 @@ def test_pushes_shrink_sixteen_times_and_both_ways_together_at_most_1_88_times()
     assert 1.86 < (pushed + pulled) / (pushed_2bit + pulled_2bit) <= 32 / 17
 
 
-def test_workers_learn_and_agree_under_compression():
+def test_workers_learn_and_agree_under_compression(tmp_path):
     options = (*SMALL, "--num-examples", "2000", "--batch-size", "50", "--num-epochs", "3")
-    job = train_with(2, *options, "--gc-type", "2bit", servers=1)
-    assert job.returncode == 0, job.stdout + job.stderr
+    job = launch(tmp_path, "-n", 2, "-s", 1, *TRAIN, *options, "--gc-type", "2bit")
+    assert job.status == 0, job.stdout + job.stderr
     printed = accuracies(job.stdout)
     assert [len(set(values)) for values in printed] == [1, 1, 1]
     assert printed[-1][0] > 0.6
@@ -59,5 +59,5 @@ def test_gluons_own_trainer_still_refuses(tmp_path):
         "    mx.nd.waitall()\n"
         "run(main, 'plain.py')\n"
     )
-    job = launch(1, sys.executable, str(program))
-    assert job.returncode == 1 and "Compression not supported with PushPull" in job.stderr
+    job = launch(tmp_path, "-n", 1, sys.executable, str(program))
+    assert job.status == 1 and "Compression not supported with PushPull" in job.stderr

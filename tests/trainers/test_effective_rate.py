@@ -5,8 +5,8 @@ import math
 import sys
 
 import pytest
+from launching import launch
 from programs import effective_rate
-from running import launch
 
 TIME_BUDGET_S = 40
 
@@ -46,6 +46,6 @@ def test_every_schedule_acts_on_the_devices_of_one_process(kind, num_devices, tm
 @pytest.mark.parametrize("kind", ["dist_sync", "dist_async"])
 def test_every_schedule_acts_on_two_workers(kind, tmp_path):
     program = (sys.executable, "tests/programs/effective_rate.py", kind, str(tmp_path / "found"))
-    job = launch(2, *program, servers=1)
-    assert job.returncode == 0, job.stdout + job.stderr
+    job = launch(tmp_path, "-n", 2, "-s", 1, *program)
+    assert job.status == 0, job.stdout + job.stderr
     assert_rates(tmp_path / "found", wanted(2, kind == "dist_async"))

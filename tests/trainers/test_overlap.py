@@ -6,9 +6,9 @@ import threading
 import mxnet as mx
 import numpy as np
 import pytest
+from launching import launch
 from mxnet.gluon import nn
 from process.options import parse_args
-from running import launch
 from trainers import optimizers
 from trainers.buckets import _let_pass
 from trainers.create import create_trainer
@@ -112,7 +112,9 @@ def test_an_array_lets_another_pass_and_keeps_its_values(gate):
 
 
 @pytest.mark.parametrize("workers, options", [(1, ()), (2, ()), (3, ()), (2, ("--p3",))])
-def test_buckets_in_any_order_add_up_to_the_same_weights(workers, options):
-    job = launch(workers, *options, sys.executable, "tests/programs/many_buckets.py")
-    assert job.returncode == 0, job.stderr
+def test_buckets_in_any_order_add_up_to_the_same_weights(workers, options, tmp_path):
+    job = launch(
+        tmp_path, "-n", workers, *options, sys.executable, "tests/programs/many_buckets.py"
+    )
+    assert job.status == 0, job.stderr
     assert job.stdout.count("equal") == workers, job.stdout

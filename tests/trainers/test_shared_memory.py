@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from running import PROGRAM, accuracies, launch, train_with
+from launching import PROGRAM, TRAIN, accuracies, launch
 from trainers.shared_memory import BLOCK
 
 TIME_BUDGET_S = 90
@@ -19,8 +19,10 @@ pytestmark = pytest.mark.skipif(
 
 def test_sums_are_those_of_the_ranks_in_order_on_every_worker(tmp_path):
     workers = 3
-    job = launch(workers, sys.executable, "tests/programs/share_arrays.py", str(tmp_path))
-    assert job.returncode == 0, job.stdout + job.stderr
+    job = launch(
+        tmp_path, "-n", workers, sys.executable, "tests/programs/share_arrays.py", str(tmp_path)
+    )
+    assert job.status == 0, job.stdout + job.stderr
     for size in (1, 7, BLOCK - 1, 5 * BLOCK + 3):
         for turn in range(20):
             rows = [np.random.RandomState([size, turn, rank]).rand(size) for rank in range(workers)]
@@ -32,10 +34,12 @@ def test_sums_are_those_of_the_ranks_in_order_on_every_worker(tmp_path):
                 np.testing.assert_array_equal(found, wanted)
 
 
-def test_both_ways_train_alike_and_say_which_it_is():
-    shared = train_with(2, *SHORT.split(), "--num-epochs", "2")
-    sent = train_with(2, *SHORT.split(), "--num-epochs", "2", "--allreduce", "servers")
-    assert shared.returncode == sent.returncode == 0, shared.stderr + sent.stderr
+def test_both_ways_train_alike_and_say_which_it_is(tmp_path):
+    shared = launch(tmp_path, "-n", 2, *TRAIN, *SHORT.split(), "--num-epochs", "2")
+    sent = launch(
+        tmp_path, "-n", 2, *TRAIN, *SHORT.split(), "--num-epochs", "2", "--allreduce", "servers"
+    )
+    assert shared.status == sent.status == 0, shared.stderr + sent.stderr
     assert LINE in shared.stdout and LINE not in sent.stdout
     assert accuracies(shared.stdout) == accuracies(sent.stdout)
 
@@ -45,15 +49,15 @@ def test_a_worker_in_a_process_table_of_its_own_takes_the_servers(tmp_path):
     apart = "unshare --pid --fork --mount-proc"
     command = f"case $DMLC_ROLE$LAUNCH_WORKER_ID in worker1) exec {apart} $0 $1;; esac; exec $0 $1"
     program = [sys.executable, "tests/programs/share_arrays.py"]
-    job = launch(2, "sh", "-c", command, *program)
+    job = launch(tmp_path, "-n", 2, "sh", "-c", command, *program)
     assert job.stdout.count("no memory in common") == 2, job.stdout + job.stderr
 
 
-def test_a_limit_on_files_leaves_the_servers():
+def test_a_limit_on_files_leaves_the_servers(tmp_path):
     """As a batch system sets it: it holds for memory that is shared, too."""
     limited = f"ulimit -f 2000; exec {sys.executable} {PROGRAM} {SHORT} --num-epochs 1"
-    job = launch(2, f"{limited} --network resnet --num-layers 20")
-    assert job.returncode == 0, job.stderr
+    job = launch(tmp_path, "-n", 2, f"{limited} --network resnet --num-layers 20")
+    assert job.status == 0, job.stderr
     assert LINE not in job.stdout
     assert len(set(accuracies(job.stdout)[0])) == 1
 
@@ -65,8 +69,8 @@ def test_a_killed_job_leaves_no_memory(tmp_path):
 
     before = shared_kb()
     words = [sys.executable, "tests/programs/share_arrays.py", str(tmp_path), "killed"]
-    job = launch(2, *words)
-    assert job.returncode == 137, job.stdout + job.stderr
+    job = launch(tmp_path, "-n", 2, *words)
+    assert job.status == 137, job.stdout + job.stderr
     assert "of 400 MB" in job.stdout
     assert shared_kb() - before < 200_000
     assert not subprocess.run(["pgrep", "-f", str(tmp_path)], stdout=subprocess.PIPE).stdout

@@ -1,0 +1,87 @@
+"""What README and the manual name: flags that exist, files that exist, links that lead to one."""
+
+import re
+
+import pytest
+from launching import ROOT
+from parsers import flags_of, parser_of
+
+TIME_BUDGET_S = 10
+README = ROOT / "README.md"
+MANUAL = [README, *sorted((ROOT / "docs").glob("*.md"))]
+TEXTS = [*MANUAL, ROOT / "RESULTS.md"]
+TEXTS += [
+    path for room in ("benchmarks", "notebooks") for path in sorted((ROOT / room).glob("*.md"))
+]
+PROGRAMS = (
+    "cifar10_dist/cifar10_dist.py",
+    "tools/launch.py",
+    "tools/cluster.py",
+    "tools/make_venv.py",
+    "tools/refresh_notebooks.py",
+    "benchmarks/bench.py",
+    "benchmarks/growth.py",
+)
+FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+PROGRAM = re.compile(r"[\w./-]*?(\w+\.py)\b")
+LINK = re.compile(r"\]\(([^)\s]+)")
+
+
+@pytest.fixture(scope="module")
+def flags():
+    """The flags of each program, by its name."""
+    return {path.split("/")[-1]: flags_of(parser_of(path)) for path in PROGRAMS}
+
+
+def code_of(text):
+    """The command lines, continued ones joined, and what stands between backticks."""
+    text = text.replace("\\\n", " ")
+    blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    rest = re.sub(r"^```\w*\n.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    lines = "\n".join(blocks).splitlines() + re.findall(r"^    .*", rest, re.MULTILINE)
+    return [line.split("  #")[0] for line in lines] + re.findall(r"`([^`]+)`", rest)
+
+
+def parts_of(code):
+    """The programs in a command line, each with its own words: up to the next program."""
+    found = list(PROGRAM.finditer(code))
+    ends = [match.start() for match in found[1:]] + [len(code)]
+    return [(match[1], code[match.end() : end]) for match, end in zip(found, ends)]
+
+
+def test_command_lines_are_cut_into_their_programs():
+    code = "python tools/launch.py -n 2 --check python train.py --lr 1"
+    assert parts_of(code) == [
+        ("launch.py", " -n 2 --check python "),
+        ("train.py", " --lr 1"),
+    ]
+    text = "Say `a.py --x`:\n\n    b.py --y \\\n      --z  # --no\n\n```sh\nc.py\n```\n"
+    assert [part for code in code_of(text) for part in parts_of(code)] == [
+        ("c.py", ""),
+        ("b.py", " --y        --z"),
+        ("a.py", " --x"),
+    ]
+
+
+@pytest.mark.parametrize("path", MANUAL, ids=lambda path: path.name)
+def test_every_flag_that_is_mentioned_exists(path, flags):
+    mentioned = set(FLAG.findall(path.read_text()))
+    assert mentioned or path != README
+    assert mentioned <= set().union(*flags.values())
+
+
+@pytest.mark.parametrize("path", MANUAL, ids=lambda path: path.name)
+def test_every_command_line_has_flags_of_its_program_only(path, flags):
+    parts = [part for code in code_of(path.read_text()) for part in parts_of(code)]
+    shown = [(name, FLAG.findall(words)) for name, words in parts if name in flags]
+    assert any(given for _, given in shown) or path != README
+    for name, given in shown:
+        assert set(given) <= flags[name], name
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_every_link_within_the_project_leads_to_a_file(path):
+    links = [link for link in LINK.findall(path.read_text()) if "://" not in link]
+    assert links or path != README
+    missing = [link for link in links if not (path.parent / link.partition("#")[0]).exists()]
+    assert not missing
