@@ -23,7 +23,7 @@ from networks.precision import set_dtype
 from process import launched
 from process.devices import choose_devices
 from process.failure import run
-from process.options import parse_args
+from process.flags import parse_args
 from process.progress import Progress, measure_reading, profiled
 from process.versions import versions
 from saving.checkpoint import check_prefix
@@ -32,8 +32,7 @@ from saving.seeds import Seeds, draws_numbers
 from saving.start import find_start
 from saving.stopper import Stopper
 from sources.images import ImageSource
-from trainers.compression import check_compression
-from trainers.create import check_optimizer, create_trainer, explain
+from trainers.create import create_trainer, explain
 from training import CrossEntropy, evaluate, pull_weights, train_epoch
 from workers import Workers, average_statistics
 
@@ -48,8 +47,6 @@ def main(argv=None):
 def train(args, stopper):
     """Train to the end, or until a worker is asked to stop; return the exit status."""
     ctx = choose_devices(args)
-    check_optimizer(args, ctx)
-    check_compression(args)
     if args.model_prefix and launched.is_first_worker():
         check_prefix(args.model_prefix)  # only worker 0 writes
     # The weights come from a seed, or a file of rank 0's; create_trainer hands rank 0's to all.

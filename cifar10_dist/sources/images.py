@@ -20,7 +20,7 @@ class ImageSource:
     Parameters
     ----------
     args : argparse.Namespace
-        Of :func:`options.parse_args`.
+        Of :func:`flags.parse_args`.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ import numpy as np
 from loader import EvalLoader
 from networks.by_name import create_network
 from process.failure import run
-from process.options import parse_args
+from process.flags import parse_args
 from sources.images import ImageSource
 from training import CrossEntropy, evaluate, train_batch
 from workers import Workers, average_statistics

@@ -9,7 +9,7 @@ from loader import Augmentation
 from networks import fast as fast_network
 from networks.by_name import create_network
 from networks.fast import num_to_whiten
-from process.options import parse_args
+from process.flags import parse_args
 from running import accuracies, train, train_with
 from sources import synthetic
 from trainers import worker_trainer as averaging

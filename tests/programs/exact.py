@@ -13,7 +13,7 @@ import numpy as np
 from loader import Augmentation, EvalLoader, TrainLoader
 from mxnet.gluon import nn
 from process.failure import run
-from process.options import parse_args
+from process.flags import parse_args
 from shifted import Shifted
 from trainers.shared_memory import SharedMemoryTrainer
 from training import CrossEntropy, evaluate, pull_weights, train_batch
