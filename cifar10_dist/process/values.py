@@ -40,7 +40,7 @@ below_one = _value(float, lambda x: 0 <= x < 1, "a number of at least 0 and belo
 fraction = _value(float, lambda x: 0 < x <= 1, "a fraction in (0, 1], such as 0.75")
 
 gpu_list = _values(int, lambda v: min(v, default=0) >= 0 and len(set(v)) == len(v), "a list of GPUs such as 0,1")
-epochs = _values(int, lambda v: min(v, default=2) > 1 and list(v) == sorted(set(v)), "a list of rising epochs from 2, such as 30,60")
+epochs = _values(int, lambda v: min(v, default=1) > 0 and list(v) == sorted(set(v)), "a list of increasing epochs such as 30,60")
 shape = _values(int, lambda v: len(v) == 3 and v[0] == 3 and min(v) > 0, "a shape of colour images such as 3,32,32")
 triple = _values(float, lambda v: len(v) == 3 and all(map(math.isfinite, v)), "three numbers such as 123.68,116.78,103.94")
 positive_triple = _values(float, lambda v: len(v) == 3 and all(0 < x < math.inf for x in v), "three numbers above 0 such as 58.4,57.1,57.4")

@@ -9,6 +9,7 @@ from unittest import mock
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from process import values
 from process.checks import CHECKS, DEVICE_CHECKS, check_devices
 from process.failure import UsageError
 from process.flags import FLAGS, WITHOUT_EFFECT, parse_args
@@ -97,6 +98,32 @@ def test_a_flag_takes_its_own_default(flag):
         assert flag.default is None or flag.default in flag.takes
     elif flag.default is not None:
         assert flag.takes(str(flag.default)) == value
+
+
+# A type's values at the edges: the first it still takes, the others not.
+@pytest.mark.parametrize(
+    "name, taken, refused",
+    [
+        ("path", ["x", " "], [""]),
+        ("positive", ["1", "2147483647"], ["0", "2147483648", "1.5", ""]),
+        ("count", ["0", "2147483647"], ["-1", "2147483648"]),
+        ("positive_float", ["1e-300", "1e300"], ["0", "inf", "nan"]),
+        ("not_negative", ["0", "1e300"], ["-1e-300", "inf", "nan"]),
+        ("below_one", ["0", "0.999"], ["1", "-0.1", "nan"]),
+        ("fraction", ["0.001", "1"], ["0", "1.001", "nan"]),
+        ("gpu_list", ["", "0", "3,1"], ["-1", "1,1", "0,", "a"]),
+        ("epochs", ["", "1", "1,3"], ["0", "3,1", "2,2"]),
+        ("shape", ["3,1,1", "(3, 32, 32)"], ["1,2,2", "3,0,1", "3,2", ""]),
+        ("triple", ["0,-1,2.5"], ["1,2", "1,2,inf", ""]),
+        ("positive_triple", ["1,2,0.5"], ["1,2,0", "1,2,inf", ""]),
+    ],
+)
+def test_a_type_takes_values_up_to_its_edges(name, taken, refused):
+    for text in taken:
+        getattr(values, name)(text)
+    for text in refused:
+        with pytest.raises(argparse.ArgumentTypeError):
+            getattr(values, name)(text)
 
 
 @pytest.mark.parametrize("name, value", [("gpus", ()), ("test_io", 1), ("benchmark", 1)])
