@@ -20,7 +20,7 @@ import mxnet as mx
 from networks.create import create_network
 from process import failure
 from process.devices import choose_devices
-from process.options import parse_args
+from process.flags import parse_args
 from process.progress import measure_reading
 from process.run import Run
 from sources.images import ImageSource

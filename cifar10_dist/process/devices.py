@@ -4,6 +4,7 @@ import mxnet as mx
 from sampler import split_range
 
 from process import launched
+from process.checks import check_devices
 from process.failure import UsageError
 
 
@@ -16,23 +17,16 @@ def choose_devices(args):
         else share_gpus(available, launched.local_workers(), launched.local_rank())
     )
     if args.cpus or not wanted:
-        ctx = [mx.cpu(i) for i in range(args.cpus or 1)]
+        kind, numbers = "cpu", range(args.cpus or 1)
     else:
+        kind, numbers = "gpu", wanted
         missing = [i for i in wanted if i >= available]
         if missing:
             raise UsageError(
                 f"--gpus {missing[0]}: this machine has {available} GPU(s) that MXNet sees"
             )
-        ctx = [mx.gpu(i) for i in wanted]
-    if ctx[0].device_type == "cpu" and args.dtype == "float16":
-        raise UsageError("--dtype float16 needs a GPU; on the CPU try bfloat16")
-    if ctx[0].device_type == "gpu" and args.dtype == "bfloat16":
-        raise UsageError("--dtype bfloat16 needs a CPU; on GPUs try float16")
-    if args.batch_size < len(ctx):
-        raise UsageError(
-            f"--batch-size {args.batch_size}: fewer than one for each of {len(ctx)} devices"
-        )
-    return ctx
+    check_devices(args, kind, len(numbers))
+    return [mx.Context(kind, i) for i in numbers]
 
 
 def share_gpus(available, workers, place):

@@ -1,15 +1,23 @@
-"""The flags of the program: their names, values and help."""
+"""The flags of the program, one line each. Flags that do not go together: ``checks.py``."""
 
 import argparse
-import os
+from dataclasses import dataclass
+from typing import Any
 
-from process.option_types import (
-    OneLineParser,
+from networks import fast as fast_network
+
+from process import launched
+from process.checks import check
+from process.failure import UsageError
+from process.messages import warn
+from process.values import (
+    below_one,
     count,
     epochs,
     fraction,
     gpu_list,
     not_negative,
+    path,
     positive,
     positive_float,
     positive_triple,
@@ -26,326 +34,182 @@ Train a network on CIFAR-10, on one device, several devices, or several workers.
                                                            two workers, two servers
 """
 ENDING = """\
-A checkpoint is PATH-000N.params, .state and .json, with PATH-symbol.json; the first and the last
-are MXNet's own. SIGTERM or SIGUSR1 to any worker: with --model-prefix, all stop after the same
-step (dist_async: soon), save PATH-000N-STEP, and end with 75. Started again by the launcher
-(--max-restarts), a job goes on from the newest checkpoint that it has saved itself.
+A checkpoint is PATH-000N.params, .state and .json, with PATH-symbol.json. MXNet itself reads
+.params and -symbol.json. Send SIGTERM or SIGUSR1 to any worker to stop the job. With
+--model-prefix, all workers then stop after the same step (dist_async: soon), save
+PATH-000N-STEP, and end with status 75. When the launcher starts the job again (--max-restarts),
+it continues from the newest checkpoint that the job has saved itself.
 
-Exit status: 0 done, 2 the command line or its files are wrong, 75 stopped on request, with
-all saved that there was (start me again), other: failed.
+Exit status: 0 done; 2 the command line or its files are wrong; 75 stopped on request after
+saving everything, start me again; any other: failed.
 """
-DATA_SOURCES = ("auto", "cifar10", "synthetic")
-KV_STORES = ("local", "device", "dist", "dist_sync", "dist_device_sync", "dist_async")
-# Flags of MXNet's older examples that have nothing to act on here.
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A flag of the command line."""
+
+    names: str  # with a space between them
+    takes: Any  # an argparse type, or a tuple of the possible values
+    default: Any  # a value, or its text; None: nothing, or see defaults_that_depend
+    shown: str  # what --help calls the value; None: lists the possible values
+    help: str
+    alone: Any = None  # the value if only the flag is given, of flags that may stand alone
+
+
+STORES = ("local", "device", "dist", "dist_sync", "dist_device_sync", "dist_async")
 # fmt: off
-WITHOUT_EFFECT = [
-    "--data-train-idx", "--data-val-idx", "--data-nthreads", "--fill-value", "--initializer",
-    "--loss", "--macrobatch-size", "--monitor", "--warmup-strategy", "--profile-worker-suffix",
-    "--profile-server-suffix", "--use-imagenet-data-augmentation", "--max-random-h",
-    "--max-random-s", "--max-random-l", "--min-random-aspect-ratio",
-    "--max-random-aspect-ratio", "--max-random-rotate-angle", "--max-random-shear-ratio",
-    "--max-random-scale", "--min-random-scale", "--max-random-area", "--min-random-area",
-    "--max-crop-size", "--min-crop-size", "--brightness", "--contrast", "--saturation",
-    "--pca-noise", "--random-resized-crop",
-]
+FLAGS = {
+    "devices and workers": (
+        Flag("--kv-store", STORES, None, None, "MXNet's kvstore; default dist under a launcher, else device"),
+        Flag("--gpus", gpu_list, None, "0,1", "GPUs of this worker; without a value: the CPU; default: its share of the host's GPUs", alone=""),
+        Flag("--cpus", positive, None, "N", "rehearse N devices on the CPU"),
+        Flag("--allreduce", ("auto", "servers"), "auto", None, "where gradients of workers are added up; auto: in shared memory "
+             "if all workers are on one Linux host, with one CPU device each, without --gc-type; else on the servers"),
+    ),
+    "network": (
+        Flag("--network", str, "resnet18_v1", "NAME", "a GluonCV classifier, resnet (see --num-layers), or fast, which sets other defaults"),
+        Flag("--num-layers", positive, None, "6n+2", "layers of --network resnet; default 20"),
+        Flag("--num-classes", positive, 10, "N", "classes of the images"),
+        Flag("--dtype", ("float32", "float16", "bfloat16", "auto"), "float32", None, "type of convolutions and products; weights stay float32; "
+             "auto: bfloat16 on processors that have it, for networks that gain"),
+    ),
+    "data": (
+        Flag("--data", ("auto", "cifar10", "synthetic"), "auto", None, "auto: CIFAR-10 from disk, else a download, else synthetic images"),
+        Flag("--data-dir", path, None, "DIR", "where CIFAR-10 is, or is put; default: MXNet's own folder"),
+        Flag("--data-train", path, None, "X.rec", "RecordIO file to train on"),
+        Flag("--data-val", path, None, "Y.rec", "RecordIO file to test on"),
+        Flag("--image-shape", shape, "3,32,32", "3,32,32", "channels, height, width"),
+        Flag("--num-examples", positive, None, "N", "train on the first N examples only; of streamed files, on N in each epoch"),
+        Flag("--max-data-gb", positive_float, 2.0, "GB", "decode RecordIO files once if their images fit in GB, else stream them"),
+        Flag("--pad-size", count, 0, "PIXELS", "zeros around the image"),
+        Flag("--random-crop", (0, 1), 0, None, "crop at random from the padded image"),
+        Flag("--random-mirror", (0, 1), 0, None, "flip half of the images, the other half in the next epoch; streamed images: each at random"),
+        Flag("--rgb-mean", triple, "0,0,0", "R,G,B", "subtracted from the pixels (0 to 255)"),
+        Flag("--rgb-std", positive_triple, "255,255,255", "R,G,B", "then divided by"),
+    ),
+    "training": (
+        Flag("--batch-size", positive, 256, "N", "examples of one worker in a step, over all its devices"),
+        Flag("--num-epochs --num-epoch", positive, 5, "N", "epochs in all"),
+        Flag("--optimizer", str, "adam", "NAME", "one of MXNet's"),
+        Flag("--lr", positive_float, 0.001, "RATE", "learning rate"),
+        Flag("--lr-schedule", ("constant", "step", "cosine", "onecycle"), None, None, "default step with --lr-step-epochs, else constant"),
+        Flag("--lr-factor", fraction, 0.1, "F", "what each step of --lr-schedule step multiplies the learning rate by"),
+        Flag("--lr-step-epochs", epochs, "", "30,60", "epochs of these steps"),
+        Flag("--warmup-epochs", not_negative, 0, "N", "epochs in which the learning rate rises from zero"),
+        Flag("--lr-scale", ("none", "sqrt", "linear", "staleness"), None, None, "linear: multiply the learning rate by (batch of all workers) / 256, "
+             "in dist_async by (batch of one) / 256; sqrt: by its root; staleness: lower rate and less momentum for more workers; "
+             "default staleness in dist_async, else none"),
+        Flag("--mom", not_negative, 0.9, "M", "momentum, of optimizers that have one"),
+        Flag("--wd", not_negative, 0.0, "W", "weight decay"),
+        Flag("--label-smoothing", below_one, 0.0, "E", "at least 0, below 1"),
+        Flag("--lookahead", count, 0, "N", "steps between two averagings of the weights; 0: never"),
+        Flag("--gc-type", ("2bit",), None, None, "compress the gradients that workers push, dist_sync only; default: no"),
+        Flag("--gc-threshold", positive_float, 0.5, "T", "each gradient, summed over a batch, is pushed as -T, 0 or T"),
+        Flag("--target-accuracy", fraction, None, "A", "stop after the epoch whose test reaches this accuracy, a fraction in (0, 1]"),
+        Flag("--seed", count, 0, "N", "of weights, order and augmentation"),
+    ),
+    "what is written": (
+        Flag("--disp-batches", positive, 20, "N", "batches between two lines"),
+        Flag("--test-period", positive, 1, "N", "epochs between two tests; the last epoch is always tested"),
+        Flag("--top-k", count, 0, "K", "report the top-K accuracy too; 0: no"),
+        Flag("--flip-test", ("0", "1", "last"), "0", None, "add the scores of each test image and its mirror image, in twice the time; "
+             "last: after the last epoch only"),
+        Flag("--model-prefix", path, None, "PATH", "save checkpoints: PATH-0001.params, …"),
+        Flag("--save-period", positive, 1, "N", "epochs between two checkpoints; the last epoch is always saved"),
+        Flag("--keep", positive, None, "N", "keep N checkpoints of this run; default: all"),
+        Flag("--resume", path, None, "WHAT", "auto: continue from the newest checkpoint of --model-prefix, if there is one; "
+             "none; or a checkpoint, PATH-0003; default auto under the launcher's --max-restarts, else none"),
+        Flag("--load-epoch", count, None, "N", "continue from PATH-000N.params, up to --num-epochs in all"),
+        Flag("--log-dir", path, None, "DIR", "TensorBoard events and metrics.jsonl"),
+    ),
+    "measuring": (
+        Flag("--test-io", (0, 1), 0, None, "read the data without training", alone=1),
+        Flag("--benchmark", (0, 1), 0, None, "train on one repeated batch: speed without reading", alone=1),
+        Flag("--profile", path, None, "FILE", "write a trace of the first epoch for chrome://tracing"),
+    ),
+}
+# Flags of MXNet's older examples that have nothing to act on here.
+WITHOUT_EFFECT = (
+    "--data-train-idx", "--data-val-idx", "--data-nthreads", "--fill-value", "--initializer", "--loss", "--macrobatch-size",
+    "--monitor", "--warmup-strategy", "--profile-worker-suffix", "--profile-server-suffix", "--use-imagenet-data-augmentation",
+    "--max-random-h", "--max-random-s", "--max-random-l", "--min-random-aspect-ratio", "--max-random-aspect-ratio",
+    "--max-random-rotate-angle", "--max-random-shear-ratio", "--max-random-scale", "--min-random-scale", "--max-random-area",
+    "--min-random-area", "--max-crop-size", "--min-crop-size", "--brightness", "--contrast", "--saturation", "--pca-noise",
+    "--random-resized-crop",
+)
 # fmt: on
 
 
-def create_parser():
-    """Create the parser of the command line."""
-    parser = OneLineParser(
+def parse_args(argv=None):
+    """Read and check the command line, and fill in what it leaves open.
+
+    Raises
+    ------
+    UsageError
+        With one line that names the flag and what it takes.
+    """
+    parser = _create_parser()
+    args, unknown = parser.parse_known_args(argv)
+    if unknown:
+        raise UsageError(f"unknown argument {unknown[0]!r}; --help lists the flags")
+    check(args)
+    useless = [flag for flag in WITHOUT_EFFECT if hasattr(args, flag[2:].replace("-", "_"))]
+    if useless:
+        warn(f"no effect here: {' '.join(useless)}")
+    return parser.parse_args(argv, argparse.Namespace(**defaults_that_depend(args)))
+
+
+def defaults_that_depend(args):
+    """Return the defaults that depend on other flags, and on how the launcher was called."""
+    is_async = args.kv_store == "dist_async"
+    can_resume = args.model_prefix and args.load_epoch is None
+    defaults = {
+        "lr_schedule": "constant",
+        "lr_scale": "staleness" if is_async else "none",
+        "resume": "auto" if launched.max_restarts() and can_resume else "none",
+    }
+    if args.network == "fast":
+        defaults.update(fast_network.DEFAULTS)
+        defaults["warmup_epochs"] = fast_network.WARMUP_SHARE * args.num_epochs
+        defaults["lr_scale"] = "staleness" if is_async else "linear"
+    if args.lr_step_epochs:
+        defaults["lr_schedule"] = "step"
+    return defaults
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        """Raise instead of printing the usage and exiting: see :func:`failure.run`."""
+        raise UsageError(message)
+
+
+def _create_parser():
+    parser = _Parser(
         prog="cifar10_dist.py",
         description=DESCRIPTION,
         epilog=ENDING,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    launched = "DMLC_PS_ROOT_URI" in os.environ
-
-    add = parser.add_argument_group("devices and workers").add_argument
-    add(
-        "--kv-store",
-        choices=KV_STORES,
-        default="dist" if launched else "device",
-        metavar="TYPE",
-        help=f"{', '.join(KV_STORES)}; default dist under a launcher, device otherwise",
-    )
-    add(
-        "--gpus",
-        nargs="?",
-        const="",
-        type=gpu_list,
-        metavar="0,1",
-        help="GPUs of this worker; default: its share of the host's; with no value the CPU",
-    )
-    add(
-        "--allreduce",
-        choices=("auto", "servers"),
-        default="auto",
-        help="where gradients of several workers are added up; auto: in shared memory if all are "
-        "on one Linux host, each on one CPU device, without --gc-type; else on the servers; "
-        "default %(default)s",
-    )
-    add("--cpus", type=positive, metavar="N", help="rehearse N devices on the CPU")
-
-    add = parser.add_argument_group("network").add_argument
-    add(
-        "--network",
-        default="resnet18_v1",
-        metavar="NAME",
-        help="any GluonCV classifier, resnet with --num-layers, or fast, which changes defaults of "
-        "other options and prints them; default %(default)s",
-    )
-    add("--num-layers", type=int, metavar="6n+2", help="layers of --network resnet; default 20")
-    add("--num-classes", type=positive, default=10, metavar="N", help="default %(default)s")
-    add(
-        "--dtype",
-        choices=("float32", "float16", "bfloat16", "auto"),
-        default="float32",
-        help="of convolutions and products; weights stay float32; auto: bfloat16 on processors "
-        "that have it, for networks that gain; default %(default)s",
-    )
-
-    add = parser.add_argument_group("data").add_argument
-    add(
-        "--data",
-        choices=DATA_SOURCES,
-        default="auto",
-        help="auto: files at hand, else a download, else images made from a seed",
-    )
-    add("--data-dir", metavar="DIR", help="where CIFAR-10 is or goes; default MXNet's own folder")
-    add("--data-train", metavar="X.rec", help="RecordIO file to train on")
-    add("--data-val", metavar="Y.rec", help="RecordIO file to test on")
-    add(
-        "--image-shape",
-        type=shape,
-        default=(3, 32, 32),
-        metavar="3,32,32",
-        help="channels, height, width",
-    )
-    add(
-        "--num-examples",
-        type=positive,
-        metavar="N",
-        help="train on the first N examples only (of streamed files on as many in an epoch)",
-    )
-    add(
-        "--max-data-gb",
-        type=positive_float,
-        default=2.0,
-        metavar="GB",
-        help="decode RecordIO files once if all their images fit in this, else stream them; "
-        "default %(default)s",
-    )
-    add(
-        "--pad-size",
-        type=count,
-        default=0,
-        metavar="PIXELS",
-        help="zeros around the image; default 0",
-    )
-    add(
-        "--random-crop",
-        type=int,
-        choices=(0, 1),
-        default=0,
-        help="crop from the padded image; default 0",
-    )
-    add(
-        "--random-mirror",
-        type=int,
-        choices=(0, 1),
-        default=0,
-        help="flip half of the images, the others in the next epoch (streamed: each at random); "
-        "default 0",
-    )
-    add(
-        "--rgb-mean",
-        type=triple,
-        default=(0.0, 0.0, 0.0),
-        metavar="R,G,B",
-        help="subtracted from the bytes; default 0",
-    )
-    add(
-        "--rgb-std",
-        type=positive_triple,
-        default=(255.0, 255.0, 255.0),
-        metavar="R,G,B",
-        help="then divided by; default 255",
-    )
-
-    add = parser.add_argument_group("training").add_argument
-    add(
-        "--batch-size",
-        type=int,
-        default=256,
-        metavar="N",
-        help="examples of one worker in a step, over its devices; default %(default)s",
-    )
-    add(
-        "--num-epochs",
-        "--num-epoch",
-        type=positive,
-        default=5,
-        metavar="N",
-        help="default %(default)s",
-    )
-    add("--optimizer", default="adam", metavar="NAME", help="of MXNet's; default %(default)s")
-    add(
-        "--lr",
-        type=positive_float,
-        default=0.001,
-        metavar="RATE",
-        help="learning rate; default %(default)s",
-    )
-    add(
-        "--lr-schedule",
-        choices=("constant", "step", "cosine", "onecycle"),
-        help="default step with --lr-step-epochs, else constant",
-    )
-    add(
-        "--lr-factor",
-        type=fraction,
-        default=0.1,
-        metavar="F",
-        help="of a step; default %(default)s",
-    )
-    add("--lr-step-epochs", type=epochs, default=(), metavar="30,60", help="epochs of the steps")
-    add(
-        "--warmup-epochs",
-        type=not_negative,
-        default=0,
-        metavar="N",
-        help="of a rate rising from zero; default 0",
-    )
-    add(
-        "--lr-scale",
-        choices=("none", "sqrt", "linear", "staleness"),
-        help="times the batch of all workers (dist_async: of one) / 256, or its root; staleness: "
-        "less momentum and a lower rate for more workers; default none, in dist_async staleness",
-    )
-    add(
-        "--mom",
-        type=not_negative,
-        default=0.9,
-        metavar="M",
-        help="momentum, of optimizers that have one; default %(default)s",
-    )
-    add(
-        "--wd",
-        type=not_negative,
-        default=0.0,
-        metavar="W",
-        help="weight decay; default %(default)s",
-    )
-    add(
-        "--label-smoothing",
-        type=not_negative,
-        default=0.0,
-        metavar="E",
-        help="in [0, 1); default 0",
-    )
-    add(
-        "--lookahead",
-        type=count,
-        default=0,
-        metavar="N",
-        help="steps between two averagings of the weights; default 0: none",
-    )
-    add(
-        "--gc-type",
-        choices=("2bit",),
-        help="compress the gradients that are pushed, dist_sync only; default: no",
-    )
-    add(
-        "--gc-threshold",
-        type=positive_float,
-        default=0.5,
-        metavar="T",
-        help="what is pushed is 0 or ±T, of gradients summed over a batch; default %(default)s",
-    )
-    add(
-        "--target-accuracy",
-        type=fraction,
-        metavar="A",
-        help="stop after the epoch whose test reaches an accuracy of A, a fraction in (0, 1]",
-    )
-    add(
-        "--seed",
-        type=count,
-        default=0,
-        metavar="N",
-        help="of weights, order and augmentation; default 0",
-    )
-
-    add = parser.add_argument_group("what is written").add_argument
-    add(
-        "--disp-batches",
-        type=positive,
-        default=20,
-        metavar="N",
-        help="batches between lines; default %(default)s",
-    )
-    add(
-        "--test-period",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="epochs between tests; the last one is always tested; default %(default)s",
-    )
-    add(
-        "--top-k", type=count, default=0, metavar="K", help="report top-K accuracy too; default: no"
-    )
-    add(
-        "--flip-test",
-        choices=("0", "1", "last"),
-        default="0",
-        help="test each image and its mirror image, and add the scores; last: after --num-epochs "
-        "only, as it takes twice the time; default 0",
-    )
-    add("--model-prefix", metavar="PATH", help="save checkpoints: PATH-0001.params, …")
-    add(
-        "--save-period",
-        type=positive,
-        default=1,
-        metavar="N",
-        help="epochs between saves; the last one is always saved; default %(default)s",
-    )
-    add("--keep", type=positive, metavar="N", help="keep N checkpoints of this run; default all")
-    add(
-        "--resume",
-        metavar="WHAT",
-        help="auto: go on from the newest checkpoint of --model-prefix if there is one; none; a "
-        "checkpoint: PATH-0003; default auto under the launcher's --max-restarts, else none",
-    )
-    add(
-        "--load-epoch",
-        type=count,
-        metavar="N",
-        help="go on from PATH-000N.params, up to --num-epochs in all",
-    )
-    add("--log-dir", metavar="DIR", help="TensorBoard events and metrics.jsonl")
-
-    add = parser.add_argument_group("measuring").add_argument
-    add(
-        "--test-io",
-        type=int,
-        choices=(0, 1),
-        nargs="?",
-        const=1,
-        default=0,
-        help="read the data without training",
-    )
-    add(
-        "--benchmark",
-        type=int,
-        choices=(0, 1),
-        nargs="?",
-        const=1,
-        default=0,
-        help="train on one repeated batch: speed without reading",
-    )
-    add("--profile", metavar="FILE", help="write a trace of the first epoch for chrome://tracing")
-    for flag in WITHOUT_EFFECT:
-        parser.add_argument(flag, nargs="?", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    for title, flags in FLAGS.items():
+        group = parser.add_argument_group(title)
+        for flag in flags:
+            _add(group, flag)
+    for name in WITHOUT_EFFECT:
+        parser.add_argument(name, nargs="?", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    parser.set_defaults(kv_store="dist" if launched.is_launched() else "device")
     return parser
+
+
+def _add(group, flag):
+    options = {"default": flag.default, "metavar": flag.shown, "help": flag.help}
+    if flag.default not in (None, ""):
+        options["help"] += "; default %(default)s"
+    if isinstance(flag.takes, tuple):
+        options.update(choices=flag.takes, type=type(flag.takes[0]))
+    else:
+        options["type"] = flag.takes
+    if flag.alone is not None:
+        options.update(nargs="?", const=flag.alone)
+    group.add_argument(*flag.names.split(), **options)

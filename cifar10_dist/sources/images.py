@@ -21,7 +21,7 @@ class ImageSource:
     Parameters
     ----------
     args : argparse.Namespace
-        Of :func:`options.parse_args`.
+        Of :func:`flags.parse_args`.
 
     Attributes
     ----------

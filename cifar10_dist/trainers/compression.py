@@ -67,18 +67,3 @@ def compression_params(kind, threshold, global_batch_size):
             f"{global_batch_size}, it must be at least {SMALLEST:f}"
         )
     return {"type": kind, "threshold": f"{pushed:f}"}
-
-
-def check_compression(args):
-    """See that what is asked for goes with the compression."""
-    if not args.gc_type:
-        return
-    if args.kv_store not in ("dist", "dist_sync", "dist_device_sync"):
-        raise UsageError(
-            f"--gc-type {args.gc_type} needs --kv-store dist_sync, not {args.kv_store}: "
-            "start it with tools/launch.py"
-        )
-    if args.dtype == "float16":
-        raise UsageError(
-            "--gc-type and --dtype float16 exclude each other: its gradients are scaled"
-        )

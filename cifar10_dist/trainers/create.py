@@ -176,37 +176,6 @@ def choose_optimizer(args, workers):
     return kind, options if momentum is None else dict(options, momentum=momentum)
 
 
-def check_optimizer(args, ctx):
-    """See that MXNet has the optimizer, and that it goes with the other options.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-        With ``optimizer``, ``mom``, ``kv_store`` and ``dtype``.
-    ctx : list of mxnet.Context
-        The devices of this worker.
-    """
-    # One is for MXNet's own tests, the other for embeddings: it takes weights of two dimensions.
-    names = set(mx.optimizer.Optimizer.opt_registry) - {"test", "groupadagrad"}
-    name = args.optimizer.lower()
-    if name not in names:
-        known = ", ".join(sorted(names))
-        raise UsageError(f"--optimizer {args.optimizer}: not one of {known}")
-    if name == "dcasgd" and args.mom:
-        raise UsageError("--optimizer dcasgd: MXNet's fails with a momentum; add --mom 0")
-    if args.kv_store == "dist_async":
-        if args.dtype == "float16":
-            raise UsageError(
-                "--dtype float16 and dist_async exclude each other: the servers cannot know how "
-                "its gradients are scaled"
-            )
-    elif len(ctx) > 1 and name in ("sgld", "nadam"):
-        raise UsageError(
-            f"--optimizer {name}: MXNet's updates each of {len(ctx)} devices in another way; "
-            "take one device a worker"
-        )
-
-
 def explain(args, trainer, workers):
     """Yield lines for the user on what the program does on its own account."""
     if args.network == "fast":

@@ -16,7 +16,7 @@ from loader import EvalLoader
 from networks.create import create_network
 from process.devices import choose_devices
 from process.failure import run
-from process.options import parse_args
+from process.flags import parse_args
 from sources.images import ImageSource
 from trainers.create import create_trainer
 from training import CrossEntropy, evaluate, forward_backward, split_batch

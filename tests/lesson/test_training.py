@@ -10,7 +10,7 @@ from loader import Batch, EvalLoader, TrainLoader
 from mxnet import autograd
 from mxnet.gluon import nn
 from networks.by_name import network_by_name, starts_with_batchnorm
-from process.options import parse_args
+from process.flags import parse_args
 from process.run import STEPS_AHEAD, Run
 from saving.state import gather_statistics, mean_statistics
 from trainers.buckets import Buckets

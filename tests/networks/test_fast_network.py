@@ -9,7 +9,7 @@ from launching import TRAIN, accuracies, launch, train
 from networks import fast as fast_network
 from networks.by_name import network_by_name
 from networks.fast import num_to_whiten
-from process.options import parse_args
+from process.flags import parse_args
 from sources import synthetic
 from sources.augmentation import Augmentation
 from trainers import optimizers

@@ -1,17 +1,13 @@
 """What a user types: help, old command lines, and mistakes."""
 
-import argparse
 import re
 
-import mxnet as mx
 import pytest
 from launching import launch, train
 from parsers import flags_of, parser_of
 from process.devices import share_gpus
 from process.failure import UsageError
-from process.flags import WITHOUT_EFFECT
-from process.options import parse_args
-from trainers.create import check_optimizer
+from process.flags import WITHOUT_EFFECT, parse_args
 
 from cifar10_dist import main
 
@@ -26,13 +22,14 @@ WRONG = {
     "--optimizer luck": "--optimizer luck: not one of",
     "--optimizer groupadagrad": "--optimizer groupadagrad: not one of",
     "--optimizer dcasgd": "--optimizer dcasgd: MXNet's fails with a momentum; add --mom 0",
-    "--optimizer SGLD --cpus 2": "--optimizer sgld: MXNet's updates each of 2 devices",
+    "--optimizer SGLD --cpus 2": "--optimizer SGLD: MXNet's updates each of 2 devices",
     "--optimizer nadam --cpus 3": "--optimizer nadam: MXNet's updates each of 3 devices",
     "--no-such-flag": "unknown argument '--no-such-flag'",
     "--gpus 7": "--gpus 7: this machine has 0 GPU(s)",
     "--gpus a": "'a' is not a list of GPUs",
-    "--batch-size 0": "--batch-size 0: must be at least 1",
+    "--batch-size 0": "'0' is not a whole number from 1 to 2147483647",
     "--batch-size 3 --cpus 4": "--batch-size 3: fewer than one for each of 4 devices",
+    "--cpus 2147483647": "--batch-size 256: fewer than one for each of 2147483647 devices",
     "--network resnet --num-layers 9": "--num-layers 9: a CIFAR ResNet has 6n+2 layers",
     "--num-layers 20": "--num-layers goes with --network resnet",
     "--target-accuracy 75": "'75' is not a fraction in (0, 1]",
@@ -52,9 +49,9 @@ WRONG = {
     "--dtype float16": "--dtype float16 needs a GPU",
     "--lr-schedule step": "needs --lr-step-epochs",
     "--lr-schedule cosine --lr-step-epochs 3": "goes with --lr-schedule step, not cosine",
-    "--model-prefix=": "--model-prefix '': is a variable not set?",
+    "--model-prefix=": "--model-prefix: '' is not a path: is a variable not set?",
     "--model-prefix build/": "--model-prefix build/: a folder; add how its files begin, as in",
-    "--profile /no/where/t.json": "--profile /no/where/t.json: no folder /no/where that can be",
+    "--profile /no/where/t.json": "--profile /no/where/t.json: its folder is missing or cannot",
     "--gc-type 2bit": "--gc-type 2bit needs --kv-store dist_sync, not device",
     "--gc-type 1bit": "invalid choice: '1bit'",
     "--lr-scale staleness": "--lr-scale staleness needs --kv-store dist_async",
@@ -95,13 +92,6 @@ def test_workers_that_would_add_noise_of_their_own_are_refused(tmp_path):
     job = launch(tmp_path, "-n", 2, "python", "cifar10_dist/cifar10_dist.py", "--optimizer", "sgld")
     assert job.status == 2
     assert "each worker would add noise of its own; take -n 1" in job.stderr + job.stdout
-
-
-def test_float16_and_dist_async_exclude_each_other():
-    """Both checked alone: here is no GPU, and no launcher."""
-    args = argparse.Namespace(optimizer="sgd", mom=0.9, kv_store="dist_async", dtype="float16")
-    with pytest.raises(UsageError, match="--dtype float16 and dist_async exclude each other"):
-        check_optimizer(args, [mx.gpu(0)])
 
 
 def test_a_store_on_this_machine_alone_is_refused_under_a_launcher(tmp_path):

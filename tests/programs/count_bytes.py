@@ -15,7 +15,7 @@ import mxnet_setup  # noqa: F401  first
 import mxnet as mx
 from mxnet.gluon import nn
 from process.failure import run
-from process.options import parse_args
+from process.flags import parse_args
 from shifted import Shifted
 from trainers.create import create_trainer
 from workers import Workers

@@ -13,7 +13,7 @@ import mxnet as mx
 from loader import Batch
 from mxnet.gluon import HybridBlock
 from process.failure import run
-from process.options import parse_args
+from process.flags import parse_args
 from shifted import Shifted
 from trainers.create import create_trainer
 from training import forward_backward, split_batch

@@ -13,7 +13,7 @@ import numpy as np
 from loader import EvalLoader, TrainLoader
 from mxnet.gluon import nn
 from process.failure import run
-from process.options import parse_args
+from process.flags import parse_args
 from shifted import Shifted
 from sources.augmentation import Augmentation
 from trainers.create import create_trainer

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from launching import launch
 from mxnet.gluon import nn
-from process.options import parse_args
+from process.flags import parse_args
 from trainers import optimizers
 from trainers.buckets import _let_pass
 from trainers.create import create_trainer

@@ -1,0 +1,201 @@
+"""Flags: every check, every default, and random combinations with values at the edge."""
+
+import argparse
+import os
+import re
+from itertools import chain
+from unittest import mock
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from process import values
+from process.checks import CHECKS, DEVICE_CHECKS, check_devices
+from process.failure import UsageError
+from process.flags import FLAGS, WITHOUT_EFFECT, parse_args
+from running import train
+
+TIME_BUDGET_S = 20
+
+FLAT = [flag for flags in FLAGS.values() for flag in flags]
+ALONE, LAUNCHED = {}, {"DMLC_PS_ROOT_URI": "127.0.0.1"}
+P3 = {**LAUNCHED, "DMLC_PS_VAN_TYPE": "p3"}
+# How each message begins, the command line that brings it, and what the launcher says.
+CASES = {
+    "--cpus and --gpus": ("--cpus 2 --gpus 0", ALONE),
+    "--data-train and --data-val": ("--data-val y.rec", ALONE),
+    "--data {data} and": ("--data synthetic --data-train x.rec --data-val y.rec", ALONE),
+    "--load-epoch needs": ("--load-epoch 0", ALONE),
+    "--keep needs": ("--keep 1", ALONE),
+    "--model-prefix {model_prefix}: a folder": ("--model-prefix out/..", ALONE),
+    "--profile": ("--profile /no/where/trace.json", ALONE),
+    "--load-epoch and --resume": ("--model-prefix x --load-epoch 0 --resume none", ALONE),
+    "--resume auto needs": ("--resume auto", ALONE),
+    "--load-epoch {load_epoch}": ("--model-prefix x --load-epoch 5", ALONE),
+    "--top-k": ("--top-k 4 --num-classes 3", ALONE),
+    "--lr-schedule step needs": ("--network fast --lr-schedule step", ALONE),
+    "--lr-step-epochs goes": ("--lr-schedule onecycle --lr-step-epochs 3", ALONE),
+    "--lr-scale staleness": ("--lr-scale staleness --kv-store dist_sync", LAUNCHED),
+    "--warmup-epochs": ("--warmup-epochs 5.5", ALONE),
+    "--kv-store {kv_store} needs": ("--kv-store dist_sync", ALONE),
+    "--gc-type {gc_type} does not": ("--gc-type 2bit", P3),
+    "--kv-store dist_async does not": ("--kv-store dist_async", P3),
+    "--kv-store {kv_store} under": ("--kv-store device", LAUNCHED),
+    "--gc-type {gc_type} needs": ("--gc-type 2bit --kv-store dist_async", LAUNCHED),
+    "--gc-type and --dtype": ("--gc-type 2bit --dtype float16", LAUNCHED),
+    "--dtype float16 and": ("--kv-store dist_async --dtype float16", LAUNCHED),
+    "--optimizer {optimizer}: not": ("--optimizer luck", ALONE),
+    "--optimizer dcasgd": ("--optimizer DCASGD", ALONE),
+}
+# The same with devices.
+DEVICE_CASES = {
+    "--dtype float16": ("--dtype float16", "cpu", 1),
+    "--dtype bfloat16": ("--dtype bfloat16", "gpu", 1),
+    "--batch-size": ("--batch-size 3", "gpu", 4),
+    "--optimizer": ("--optimizer nadam", "cpu", 2),
+}
+EDGES = ("0", "1", "-1", "nan", "-inf", "1e308", "9" * 400, "1,2", "2,1", "{x}", "é", " ", "")
+ENVIRONMENTS = (ALONE, LAUNCHED, P3, {**LAUNCHED, "LAUNCH_MAX_RESTARTS": "3"})
+
+
+def parse(words, environment=ALONE):
+    with mock.patch.dict(os.environ, environment):
+        return parse_args(words)
+
+
+def message(checks, beginning):
+    """Return the message of the only check that begins so, as a regular expression."""
+    (found,) = [text for _, text in checks if text.startswith(beginning)]
+    return re.sub(r"\\{\w+\\}", ".+", re.escape(found)) + "$"
+
+
+@pytest.mark.parametrize("beginning", CASES)
+def test_flags_that_do_not_go_together_are_refused(beginning):
+    words, environment = CASES[beginning]
+    with pytest.raises(UsageError, match=message(CHECKS, beginning)):
+        parse(words.split(), environment)
+
+
+@pytest.mark.parametrize("beginning", DEVICE_CASES)
+def test_flags_that_do_not_go_with_the_devices_are_refused(beginning):
+    words, kind, num_devices = DEVICE_CASES[beginning]
+    args = parse(words.split())
+    with pytest.raises(UsageError, match=message(DEVICE_CHECKS, beginning)):
+        check_devices(args, kind, num_devices)
+
+
+@pytest.mark.parametrize("checks, cases", [(CHECKS, CASES), (DEVICE_CHECKS, DEVICE_CASES)])
+def test_every_check_has_a_case(checks, cases):
+    for _, text in checks:
+        assert sum(text.startswith(beginning) for beginning in cases) == 1, text
+
+
+@pytest.mark.parametrize("flag", FLAT, ids=lambda flag: flag.names)
+def test_a_flag_takes_its_own_default(flag):
+    name = flag.names.split()[0]
+    value = getattr(parse([]), name[2:].replace("-", "_"))
+    if isinstance(flag.takes, tuple):
+        assert flag.default is None or flag.default in flag.takes
+    elif flag.default is not None:
+        assert flag.takes(str(flag.default)) == value
+
+
+# A type's values at the edges: the first it still takes, the others not.
+@pytest.mark.parametrize(
+    "name, taken, refused",
+    [
+        ("path", ["x", " "], [""]),
+        ("positive", ["1", "2147483647"], ["0", "2147483648", "1.5", ""]),
+        ("count", ["0", "2147483647"], ["-1", "2147483648"]),
+        ("positive_float", ["1e-300", "1e300"], ["0", "inf", "nan"]),
+        ("not_negative", ["0", "1e300"], ["-1e-300", "inf", "nan"]),
+        ("below_one", ["0", "0.999"], ["1", "-0.1", "nan"]),
+        ("fraction", ["0.001", "1"], ["0", "1.001", "nan"]),
+        ("gpu_list", ["", "0", "3,1"], ["-1", "1,1", "0,", "a"]),
+        ("epochs", ["", "1", "1,3"], ["0", "3,1", "2,2"]),
+        ("shape", ["3,1,1", "(3, 32, 32)"], ["1,2,2", "3,0,1", "3,2", ""]),
+        ("triple", ["0,-1,2.5"], ["1,2", "1,2,inf", ""]),
+        ("positive_triple", ["1,2,0.5"], ["1,2,0", "1,2,inf", ""]),
+    ],
+)
+def test_a_type_takes_values_up_to_its_edges(name, taken, refused):
+    for text in taken:
+        getattr(values, name)(text)
+    for text in refused:
+        with pytest.raises(argparse.ArgumentTypeError):
+            getattr(values, name)(text)
+
+
+@pytest.mark.parametrize("name, value", [("gpus", ()), ("test_io", 1), ("benchmark", 1)])
+def test_a_flag_may_stand_alone(name, value):
+    assert getattr(parse([f"--{name.replace('_', '-')}", "--seed=1"]), name) == value
+
+
+def test_the_flags_of_a_fast_network_keep_what_the_user_says():
+    fast = ("--network", "fast")
+    args = parse([*fast, "--lr", "0.1", "--random-crop", "0", "--lr-step-epochs", "3"])
+    assert (args.lr, args.random_crop, args.lr_schedule, args.wd) == (0.1, 0, "step", 0.00133)
+    assert args.lr_scale == "linear"
+    assert parse([*fast, "--kv-store", "dist_async"], LAUNCHED).lr_scale == "staleness"
+
+
+@pytest.mark.parametrize(
+    "words, restarts, resume",
+    [
+        ("--model-prefix x", "3", "auto"),
+        ("--model-prefix x", "0", "none"),
+        ("", "3", "none"),
+        ("--model-prefix x --load-epoch 1", "3", "none"),
+        ("--model-prefix x --resume none", "3", "none"),
+        ("--resume y-0001", "3", "y-0001"),
+    ],
+)
+def test_a_job_that_may_be_restarted_resumes_by_itself(words, restarts, resume):
+    assert parse(words.split(), {"LAUNCH_MAX_RESTARTS": restarts}).resume == resume
+
+
+def test_no_two_flags_share_a_name():
+    names = [name for flag in FLAT for name in flag.names.split()] + list(WITHOUT_EFFECT)
+    assert len(names) == len(set(names)) and all(name.startswith("--") for name in names)
+
+
+def test_help_lists_every_flag_in_its_group_and_no_flag_without_effect():
+    text = train("--help").stdout
+    for (title, flags), following in zip(FLAGS.items(), [*list(FLAGS)[1:], "A checkpoint is"]):
+        part = text.split(f"\n{title}:\n", 1)[1].split(f"\n{following}", 1)[0]
+        listed = re.findall(r"^  (--[a-z-]+)", part, re.MULTILINE)
+        assert listed == [flag.names.split()[0] for flag in flags]
+    assert not set(WITHOUT_EFFECT) & set(re.findall(r"--[a-z-]+", text))
+    assert max(map(len, text.splitlines())) <= 110
+
+
+def test_a_flag_without_effect_is_warned_of(capsys):
+    parse(["--monitor", "3", "--brightness"])
+    assert capsys.readouterr().err == (
+        "cifar10_dist.py: warning: no effect here: --monitor --brightness\n"
+    )
+
+
+@st.composite
+def words_of_a_flag(draw):
+    """Draw a flag, with a value at the edge, one of its own, or none."""
+    flag = draw(st.sampled_from(FLAT))
+    own = flag.takes if isinstance(flag.takes, tuple) else (flag.default, flag.shown)
+    own += ("fast", "sgd") if flag.takes is str else ()
+    value = draw(st.sampled_from([*map(str, own), *EDGES]))
+    name = draw(st.sampled_from(flag.names.split()))
+    return draw(st.sampled_from([[name, value], [f"{name}={value}"], [name]]))
+
+
+@settings(max_examples=400)
+@given(st.lists(words_of_a_flag(), min_size=2, max_size=3), st.sampled_from(ENVIRONMENTS))
+@example([["--network", "fast"], ["--num-epochs", "9" * 400]], ALONE)
+def test_any_flags_together_are_taken_or_refused_in_one_line(flags, environment):
+    try:
+        args = parse(list(chain(*flags)), environment)
+    except UsageError as error:
+        (line,) = str(error).splitlines()
+        assert line.strip()
+    else:
+        assert isinstance(args, argparse.Namespace)
+        assert None not in (args.kv_store, args.lr_schedule, args.lr_scale, args.resume)
