@@ -9,11 +9,11 @@ from unittest import mock
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from launching import train
 from process import values
 from process.checks import CHECKS, DEVICE_CHECKS, check_devices
 from process.failure import UsageError
 from process.flags import FLAGS, WITHOUT_EFFECT, parse_args
-from running import train
 
 TIME_BUDGET_S = 20
 
@@ -159,8 +159,8 @@ def test_no_two_flags_share_a_name():
     assert len(names) == len(set(names)) and all(name.startswith("--") for name in names)
 
 
-def test_help_lists_every_flag_in_its_group_and_no_flag_without_effect():
-    text = train("--help").stdout
+def test_help_lists_every_flag_in_its_group_and_no_flag_without_effect(tmp_path):
+    text = train(tmp_path, "--help").stdout
     for (title, flags), following in zip(FLAGS.items(), [*list(FLAGS)[1:], "A checkpoint is"]):
         part = text.split(f"\n{title}:\n", 1)[1].split(f"\n{following}", 1)[0]
         listed = re.findall(r"^  (--[a-z-]+)", part, re.MULTILINE)
