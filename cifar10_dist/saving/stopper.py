@@ -133,7 +133,7 @@ class Flag:
 
     def __init__(self, workers):
         self._is_async = workers.is_async
-        self._store, self._key = workers.private_key()
+        self._store, self._key = workers.collectives.own_key()
         if self._store:
             self._own, self._sum = mx.nd.zeros(1), mx.nd.zeros(1)
             self._store.init(self._key, self._sum)

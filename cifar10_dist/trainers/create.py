@@ -126,7 +126,7 @@ def in_two_bits(plan):
         args.gc_type, args.gc_threshold, args.batch_size * workers.count
     )
     trainer = plan.worker_trainer(plan.store, TwoBits(plan.params), compression)
-    workers.compressed(compression["threshold"])
+    workers.collectives.quantise(compression["threshold"])
     return trainer
 
 

@@ -21,7 +21,7 @@ def main():
         params = compression_params("2bit", 0.5, 300)  # no power of two
         store.set_gradient_compression(params)
         workers.barrier()  # the servers know
-        workers.compressed(params["threshold"])
+        workers.collectives.quantise(params["threshold"])
         talk(workers)
     workers.barrier()
     print("talk done")
