@@ -48,7 +48,7 @@ def test_gluons_own_trainer_still_refuses(tmp_path):
     """Once it does not, compression.py has nothing left to do."""
     program = tmp_path / "plain.py"
     program.write_text(
-        "import mxnet_setup\nimport mxnet as mx\nfrom failure import run\n"
+        "import mxnet_setup\nimport mxnet as mx\nfrom process.failure import run\n"
         "def main():\n"
         "    net = mx.gluon.nn.Dense(2, in_units=3)\n"
         "    net.initialize()\n"
