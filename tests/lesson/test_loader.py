@@ -33,7 +33,9 @@ def epoch_of(workers, rank, batch_size, epoch=0, augmentation=ALL):
 
 def test_a_whole_batch_is_changed_as_its_images_one_by_one():
     draws = ALL.draw(23, 5, 0)
-    for batch in epoch_of(1, 0, 7):
+    batches = epoch_of(1, 0, 7)
+    assert [len(batch.data) for batch in batches] == [7, 7, 7, 2]
+    for batch in batches:
         for data, label in zip(batch.data.asnumpy(), batch.label.asnumpy().astype(int)):
             wanted = one_by_one(IMAGES[label], draws[label])
             np.testing.assert_allclose(data, wanted, rtol=1e-5, atol=1e-6)
@@ -49,8 +51,9 @@ def test_so_is_one_whose_width_is_a_multiple_of_eight_and_that_has_several_piece
 
 @pytest.mark.parametrize("workers", [2, 3, 4])
 def test_workers_together_see_what_one_sees_also_augmented(workers):
-    shares = zip(*(epoch_of(workers, rank, 12 // workers) for rank in range(workers)))
-    for whole, parts in zip(epoch_of(1, 0, 12), shares):
+    shares = [epoch_of(workers, rank, 12 // workers) for rank in range(workers)]
+    assert [len(share) for share in shares] == [2] * workers
+    for whole, *parts in zip(epoch_of(1, 0, 12), *shares):
         data = np.concatenate([p.data.asnumpy() for p in parts if p.data is not None])
         np.testing.assert_array_equal(whole.data.asnumpy(), data)
         assert {whole.global_size} == {part.global_size for part in parts} == {len(data)}

@@ -100,6 +100,7 @@ def test_what_is_trained_and_saved_does_not_depend_on_how_often_it_is_tested(tmp
     assert rows["2"][1]["test_loss"] == rows["1"][1]["test_loss"]
     for epoch in ("0001", "0002", "0003"):
         often, seldom = (params(tmp_path / period / "model", epoch) for period in ("1", "2"))
+        assert often.keys() == seldom.keys() and often
         assert all((often[name] == seldom[name]).all() for name in often), epoch
 
 

@@ -1,5 +1,7 @@
 """Each worker's examples: the published sampler, and the program's cut of every global batch."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -48,7 +50,9 @@ def test_a_step_uses_the_same_examples_for_any_number_of_workers(length, workers
     order = epoch_permutation(length, 0, 0)
     samplers = [SplitSampler(length, workers, r, order, global_batch) for r in range(workers)]
     alone = SplitSampler(length, 1, 0, order, global_batch)
-    for (whole, size), *shares in zip(alone.batches(), *(s.batches() for s in samplers)):
+    batches = [list(sampler.batches()) for sampler in (alone, *samplers)]
+    assert {len(steps) for steps in batches} == {math.ceil(length / global_batch)}
+    for (whole, size), *shares in zip(*batches):
         assert np.array_equal(whole, np.concatenate([indices for indices, _ in shares]))
         assert {size} == {len(whole)} | {n for _, n in shares}
 
