@@ -1,38 +1,49 @@
-"""Fetch CIFAR-10 once a host, and take nothing that is not CIFAR-10."""
+"""Fetch files once a host, and take nothing whose SHA-1 is wrong."""
 
 import contextlib
 import fcntl
+import gzip
 import hashlib
 import http.client
 import os
-import sys
+import shutil
 import tarfile
 import tempfile
 import time
 import urllib.request
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from process.failure import UsageError
+from process.messages import say
 
 
 @dataclass(frozen=True)
 class Collection:
-    """Files that come in one tar archive.
+    """Files that belong together.
 
-    ``archive_sha1`` and ``files`` (name to SHA-1) say what is right, ``urls`` where to look.
+    ``files`` (name to SHA-1) says what is right, ``urls`` where to look. With ``archive``, the
+    files come in one tar archive of that name, whose own sum is ``archive_sha1``. Without it, each
+    is downloaded and kept as ``name.gz``; the sum is of what is inside, as gzip writes the same
+    bytes in many ways.
     """
 
     title: str
-    archive_sha1: str
     files: dict
-    urls: tuple
+    urls: tuple  # of folders
+    archive: str = None
+    archive_sha1: str = None
+
+    def stored(self):
+        """Return the names that the files have on disk, each with its SHA-1."""
+        if self.archive:
+            return self.files
+        return {f"{name}.gz": sha1 for name, sha1 in self.files.items()}
 
 
-ARCHIVE = "cifar-10-binary.tar.gz"
 CIFAR10 = Collection(  # Krizhevsky 2009, binary version; the same sums stand in MXNet's own loader
     title="CIFAR-10",
-    archive_sha1="fab780a1e191a7eda0f345501ccd62d20f7ed891",
     files={
         "data_batch_1.bin": "aadd24acce27caa71bf4b10992e9e7b2d74c2540",
         "data_batch_2.bin": "c0ba65cce70568cd57b4e03e9ac8d2a5367c1795",
@@ -41,9 +52,21 @@ CIFAR10 = Collection(  # Krizhevsky 2009, binary version; the same sums stand in
         "data_batch_5.bin": "26e2849e66a845b7f1e4614ae70f4889ae604628",
         "test_batch.bin": "67eb016db431130d61cd03c7ad570b013799c88c",
     },
+    urls=("https://www.cs.toronto.edu/~kriz", "http://www.cs.toronto.edu/~kriz"),
+    archive="cifar-10-binary.tar.gz",
+    archive_sha1="fab780a1e191a7eda0f345501ccd62d20f7ed891",
+)
+MNIST = Collection(  # LeCun, Cortes and Burges
+    title="MNIST",
+    files={
+        "train-images-idx3-ubyte": "c3557c10f29b266e19b3eeee1553c85e0ef4a8ea",
+        "train-labels-idx1-ubyte": "adbf52269f5d842899f287c269e2883e40b4f6e2",
+        "t10k-images-idx3-ubyte": "65e11ec1fd220343092a5070b58418b5c2644e26",
+        "t10k-labels-idx1-ubyte": "a6d52cc628797e845885543326e9f10abb8a6f89",
+    },
     urls=(
-        f"https://www.cs.toronto.edu/~kriz/{ARCHIVE}",
-        f"http://www.cs.toronto.edu/~kriz/{ARCHIVE}",
+        "https://ossci-datasets.s3.amazonaws.com/mnist",
+        "https://storage.googleapis.com/cvdf-datasets/mnist",
     ),
 )
 TIMEOUT_S = 5  # to connect, and between two pieces
@@ -52,27 +75,28 @@ FAILURE_HOLDS_S = 60  # workers that waited for a download that failed do not tr
 
 
 class DownloadError(Exception):
-    """No address gave the archive."""
+    """No address gave the files."""
 
 
-def find_files(folder, collection=CIFAR10):
+def find_files(folder, collection=CIFAR10, tell=say):
     """Return the folder that holds all files with the right sums, or None.
 
-    ``folder`` itself or one in it, as the archive unpacks. A file whose sum is wrong is named on
-    standard error.
+    ``folder`` itself or one in it, as the archive unpacks. ``tell`` is called with a line that
+    names a file whose sum is wrong.
     """
-    first = next(iter(collection.files))
+    files, is_gzip = collection.stored(), not collection.archive
+    first = next(iter(files))
     for path in sorted(Path(folder).glob(first)) + sorted(Path(folder).glob(f"*/{first}")):
         place = path.parent
-        if all((place / name).is_file() for name in collection.files):
-            wrong = [name for name, sha1 in collection.files.items() if _sha1(place / name) != sha1]
+        if all((place / name).is_file() for name in files):
+            wrong = [name for name, sha1 in files.items() if _sha1(place / name, is_gzip) != sha1]
             if not wrong:
                 return place
-            _say(f"{place / wrong[0]}: wrong SHA-1, not used")
+            tell(f"{place / wrong[0]}: wrong SHA-1, not used")
     return None
 
 
-def fetch(folder, collection=CIFAR10):
+def fetch(folder, collection=CIFAR10, tell=say):
     """Have a collection in ``folder``: find it, or download it, one process of a host at a time.
 
     Parameters
@@ -81,6 +105,8 @@ def fetch(folder, collection=CIFAR10):
         Made if missing.
     collection : Collection
         ``MXNET_GLUON_REPO``, where set, names a mirror of CIFAR-10 to try first.
+    tell : callable
+        Called with each line about a wrong file, a download, or an address that failed.
 
     Returns
     -------
@@ -90,17 +116,17 @@ def fetch(folder, collection=CIFAR10):
     Raises
     ------
     DownloadError
-        If no address gave an archive with the right sum.
+        If no address gave files with the right sums.
     UsageError
         If the folder cannot be written.
     """
     started = time.time()
     folder = Path(folder)
-    place = _find(folder, collection)
+    place = _find(folder, collection, tell)
     if place:
         return place
     with _lock(folder) as is_ours:
-        place = _find(folder, collection)  # another worker may have fetched it meanwhile
+        place = _find(folder, collection, lambda line: None)  # another may have fetched it by now
         if place:
             return place
         if is_ours:
@@ -109,7 +135,7 @@ def fetch(folder, collection=CIFAR10):
         if failed.exists() and failed.stat().st_mtime > started - FAILURE_HOLDS_S:
             raise DownloadError(failed.read_text())
         try:
-            _download(folder, collection)
+            _download(folder, collection, tell)
         except DownloadError as error:
             with contextlib.suppress(OSError):  # a full disk, of which the error tells
                 failed.write_text(str(error))
@@ -144,37 +170,46 @@ def unpack(archive, folder, files):
                 file.write(data)
 
 
-def _download(folder, collection):
-    mirror = os.environ.get("MXNET_GLUON_REPO")
+def _download(folder, collection, tell):
     urls = collection.urls
+    mirror = os.environ.get("MXNET_GLUON_REPO")
     if mirror and collection is CIFAR10:
-        urls = (f"{mirror.rstrip('/')}/gluon/dataset/cifar10/{ARCHIVE}", *urls)
-    for url in urls:
-        try:
-            _say(f"downloading {url}")
-            with tempfile.NamedTemporaryFile(dir=folder, prefix=".download-") as file:
-                sha1 = _copy(url, file)
-                if sha1 != collection.archive_sha1:
-                    raise DownloadError(f"wrong SHA-1 {sha1}, not {collection.archive_sha1}")
+        urls = (f"{mirror.rstrip('/')}/gluon/dataset/cifar10", *urls)
+    wanted = [collection.archive] if collection.archive else list(collection.stored())
+    for name in wanted:
+        if not any(_download_file(f"{url}/{name}", folder, collection, tell) for url in urls):
+            raise DownloadError(
+                f"no address gave {collection.title}; where there is a network, "
+                f"{'unpack' if collection.archive else 'put'} {', '.join(wanted)} into {folder}"
+            )
+
+
+def _download_file(url, folder, collection, tell):
+    """Download the archive, or one file; return whether that is right and in place."""
+    try:
+        tell(f"downloading {url}")
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".download-") as file:
+            with urllib.request.urlopen(url, timeout=TIMEOUT_S) as response:
+                shutil.copyfileobj(response, file, 1 << 20)
+            file.flush()
+            if collection.archive:
+                _check(file.name, collection.archive_sha1, is_gzip=False)
                 unpack(file.name, folder, collection.files)
-            return
-        except (DownloadError, tarfile.TarError, http.client.HTTPException, OSError) as error:
-            _say(f"{url}: {getattr(error, 'reason', None) or error}")
-    raise DownloadError(
-        f"no address gave {collection.title}; where there is a network, unpack "
-        f"{Path(collection.urls[0]).name} into {folder}"
-    )
+            else:
+                name = url.rpartition("/")[2]
+                _check(file.name, collection.stored()[name], is_gzip=True)
+                with _written_whole(folder / name) as whole, open(file.name, "rb") as right:
+                    shutil.copyfileobj(right, whole)
+        return True
+    except (DownloadError, tarfile.TarError, http.client.HTTPException, OSError) as error:
+        tell(f"{url}: {getattr(error, 'reason', None) or error}")
+        return False
 
 
-def _copy(url, file):
-    """Write what an address gives to a file, and return its SHA-1."""
-    digest = hashlib.sha1()
-    with urllib.request.urlopen(url, timeout=TIMEOUT_S) as response:
-        for block in iter(lambda: response.read(1 << 20), b""):
-            digest.update(block)
-            file.write(block)
-    file.flush()
-    return digest.hexdigest()
+def _check(path, sha1, is_gzip):
+    found = _sha1(path, is_gzip)
+    if found != sha1:
+        raise DownloadError(f"wrong SHA-1 {found}, not {sha1}")
 
 
 @contextlib.contextmanager
@@ -194,9 +229,9 @@ def _lock(folder):
         yield True
 
 
-def _find(folder, collection):
+def _find(folder, collection, tell):
     try:
-        return find_files(folder, collection)
+        return find_files(folder, collection, tell)
     except OSError as error:
         raise UsageError(f"--data-dir {folder}: {error.filename}: {error.strerror}") from None
 
@@ -226,13 +261,13 @@ def _written_whole(path):
         raise
 
 
-def _sha1(path):
+def _sha1(path, is_gzip):
+    """Return the sum of a file's bytes, or of those inside a gzip file."""
     digest = hashlib.sha1()
-    with open(path, "rb") as file:
-        for block in iter(lambda: file.read(1 << 20), b""):
-            digest.update(block)
+    with gzip.open(path) if is_gzip else open(path, "rb") as file:
+        try:
+            for block in iter(lambda: file.read(1 << 20), b""):
+                digest.update(block)
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            return "of no gzip file"
     return digest.hexdigest()
-
-
-def _say(text):
-    print(f"cifar10_dist.py: {text}", file=sys.stderr, flush=True)

@@ -1,14 +1,18 @@
-"""Where the images come from: files at hand, a download, RecordIO files, or a seed."""
+"""Where the images come from.
+
+To add a source, write a function like ``cifar10`` below, and give its name to ``SOURCES`` and to
+``--data`` in ``process/flags.py``. RecordIO files (``--data-train``) need no name.
+"""
 
 import hashlib
 import os
-import sys
 from pathlib import Path
 
 import mxnet as mx
 import numpy as np
 from loader import EvalLoader, RepeatedBatch, TrainLoader
 from process.failure import UsageError
+from process.messages import warn
 
 from sources import records, synthetic
 from sources.augmentation import Augmentation
@@ -27,6 +31,9 @@ class ImageSource:
     ----------
     name : str
         What the images are, for the log.
+    arrays : tuple of ndarray or None
+        Train images (N, C, H, W) of uint8, train labels (N,) of int32, and those of the test set.
+        None where the files are streamed.
     fingerprint : str
         SHA-1 of the images and labels (of a streamed file: its size), equal for equal data.
 
@@ -38,28 +45,6 @@ class ImageSource:
 
     def __init__(self, args):
         self._args = args
-        self.arrays = None  # train images, train labels, test images, test labels
-        if args.data_train:
-            self._open_records(args)
-        else:
-            if args.image_shape != (3, 32, 32):
-                raise UsageError(
-                    "--image-shape: CIFAR-10 is 3,32,32; other sizes need --data-train"
-                )
-            self.name, self.arrays = load_images(args.data, args.data_dir, args.num_examples)
-            highest = max(self.arrays[1].max(), self.arrays[3].max())
-            if highest >= args.num_classes:
-                raise UsageError(
-                    f"label {highest} of {self.name} is outside --num-classes {args.num_classes}"
-                )
-        if self.arrays:
-            images, labels, *test = self.arrays
-            if args.num_examples and args.num_examples > len(labels):
-                raise UsageError(
-                    f"--num-examples {args.num_examples}: {self.name} has {len(labels)}"
-                )
-            self.arrays = (images[: args.num_examples], labels[: args.num_examples], *test)
-            self.fingerprint = _fingerprint(self.arrays)
         self.augmentation = Augmentation(
             args.pad_size,
             bool(args.random_crop),
@@ -67,6 +52,20 @@ class ImageSource:
             args.rgb_mean,
             args.rgb_std,
         )
+        if args.data_train:
+            self.name, self.arrays = _read_records(args)
+        else:
+            if args.image_shape != (3, 32, 32):
+                raise UsageError(
+                    "--image-shape: CIFAR-10 is 3,32,32; other sizes need --data-train"
+                )
+            self.name, self.arrays = load_images(args.data, args.data_dir, args.num_examples)
+        if self.arrays:
+            self.arrays = _fit(self.arrays, self.name, args)
+            self.fingerprint = _fingerprint(self.arrays)
+        else:
+            sizes = (str(os.path.getsize(path)) for path in (args.data_train, args.data_val))
+            self.fingerprint = f"streamed files of {', '.join(sizes)} bytes"
 
     def split(self, workers):
         """Create this worker's loaders.
@@ -85,9 +84,9 @@ class ImageSource:
             If the data is smaller than one batch of all workers.
         """
         args = self._args
-        share = (args.batch_size, workers.count, workers.rank)
         if self.arrays:
             images, labels, test_images, test_labels = self.arrays
+            share = (args.batch_size, workers.count, workers.rank)
             train = TrainLoader(images, labels, *share, args.seed, self.augmentation)
             test = EvalLoader(test_images, test_labels, *share, self.augmentation)
             length = len(labels)
@@ -105,27 +104,16 @@ class ImageSource:
             )
         return (RepeatedBatch(train) if args.benchmark else train), test
 
-    def _open_records(self, args):
-        paths = args.data_train, args.data_val
-        self.name = f"{Path(paths[0]).name}, {Path(paths[1]).name}"
-        size = sum(records.decoded_bytes(path, args.image_shape) for path in paths)
-        if size > args.max_data_gb * 1e9:
-            sizes = ", ".join(str(os.path.getsize(path)) for path in paths)
-            self.fingerprint = f"streamed files of {sizes} bytes"
-            return
-        train, test = (records.decode(path, args.image_shape, args.num_classes) for path in paths)
-        self.arrays = (*train, *test)
-
 
 def load_images(source="auto", folder=None, num_examples=None):
-    """Load CIFAR-10, or the images that stand in for it.
+    """Load the images of one of ``SOURCES``.
 
     Parameters
     ----------
-    source : {'auto', 'cifar10', 'synthetic'}
-        ``auto`` takes the files in ``folder``, else a download, else makes images, with a warning.
+    source : str
+        A name in ``SOURCES``.
     folder : str, optional
-        MXNet's own data folder when not given.
+        Where files are, or are downloaded to; MXNet's own data folder when not given.
     num_examples : int, optional
         How many training images are going to be used: no more are made.
 
@@ -135,34 +123,73 @@ def load_images(source="auto", folder=None, num_examples=None):
     arrays : tuple
         Train images (N, 3, 32, 32) of uint8, train labels (N,) of int32, and those of the test set.
     """
-    if source != "synthetic":
-        own_folder = os.path.join(mx.base.data_dir(), "datasets", "cifar10")
-        try:
-            return "CIFAR-10", _read_cifar10(fetch(folder or own_folder))
-        except UsageError:  # a folder that cannot be written
-            if source == "cifar10" or folder:
-                raise
-        except DownloadError as error:
-            if source == "cifar10":
-                raise UsageError(str(error)) from None
-        print(
-            "cifar10_dist.py: warning: CIFAR-10 is not to be had here: training on self-made "
-            "images, whose accuracies are not comparable",
-            file=sys.stderr,
-        )
+    return SOURCES[source](folder, num_examples)
+
+
+def cifar10_or_synthetic(folder, num_examples):
+    """Load CIFAR-10, or, with a warning, the synthetic images that stand in for it."""
+    try:
+        return _fetch_cifar10(folder)
+    except UsageError:
+        if folder:
+            raise
+    except DownloadError:
+        pass
+    warn(
+        "CIFAR-10 was not found and could not be downloaded: training on synthetic images, "
+        "whose accuracies are not comparable"
+    )
+    return synthetic_images(folder, num_examples)
+
+
+def cifar10(folder, num_examples):
+    """Load CIFAR-10 from a folder, after a download if it is not there."""
+    try:
+        return _fetch_cifar10(folder)
+    except DownloadError as error:
+        raise UsageError(str(error)) from None
+
+
+def synthetic_images(folder, num_examples):
+    """Make images from a seed."""
     train = synthetic.make_images(synthetic.NUM_TRAIN, seed=0, first=num_examples)
     test = synthetic.make_images(synthetic.NUM_TEST, seed=1)
-    return "self-made images", (*train, *test)
+    return "synthetic images", (*train, *test)
 
 
-def _read_cifar10(folder):
+SOURCES = {"auto": cifar10_or_synthetic, "cifar10": cifar10, "synthetic": synthetic_images}
+
+
+def _fetch_cifar10(folder):
     """Read the binary version: in each record a label byte, then 3072 bytes in (C, H, W) order."""
-    rows = [np.fromfile(folder / name, np.uint8).reshape(-1, 3073) for name in CIFAR10.files]
-    train, test = np.concatenate(rows[:5]), rows[5]
+    place = fetch(folder or os.path.join(mx.base.data_dir(), "datasets", "cifar10"))
+    rows = [np.fromfile(place / name, np.uint8).reshape(-1, 3073) for name in CIFAR10.files]
     arrays = []
-    for part in (train, test):
+    for part in np.concatenate(rows[:5]), rows[5]:
         arrays += [part[:, 1:].reshape(-1, 3, 32, 32), part[:, 0].astype(np.int32)]
-    return tuple(arrays)
+    return "CIFAR-10", tuple(arrays)
+
+
+def _read_records(args):
+    """Decode two RecordIO files; without arrays where memory is not to hold them."""
+    paths = args.data_train, args.data_val
+    name = ", ".join(Path(path).name for path in paths)
+    size = sum(records.decoded_bytes(path, args.image_shape) for path in paths)
+    if size > args.max_data_gb * 1e9:
+        return name, None
+    train, test = (records.decode(path, args.image_shape, args.num_classes) for path in paths)
+    return name, (*train, *test)
+
+
+def _fit(arrays, name, args):
+    """Check labels and number of the examples; keep those that are to be used."""
+    images, labels, test_images, test_labels = arrays
+    highest = max(labels.max(), test_labels.max())
+    if highest >= args.num_classes:
+        raise UsageError(f"label {highest} of {name} is outside --num-classes {args.num_classes}")
+    if args.num_examples and args.num_examples > len(labels):
+        raise UsageError(f"--num-examples {args.num_examples}: there are {len(labels)} ({name})")
+    return images[: args.num_examples], labels[: args.num_examples], test_images, test_labels
 
 
 def _fingerprint(arrays):

@@ -1,70 +1,58 @@
 """Images in MXNet's RecordIO files: decoded once where they fit in memory, streamed otherwise."""
 
-import os
 import struct
 from pathlib import Path
 
 import mxnet as mx
 import numpy as np
 from loader import Batch
+from mxnet import recordio
 from process.failure import UsageError
 
-MAGIC = 0xCED7230A
-HEADER = struct.Struct("<IfQQ")  # flag, label, id, id2: mxnet.recordio.IRHeader
 
-
-def scan(path):
-    """Walk over the records of a file without decoding them.
-
-    Parameters
-    ----------
-    path : str
-
-    Returns
-    -------
-    places : list of (int, int)
-        Offset and length in bytes of each image.
-    labels : ndarray of float64, shape (records,)
+def walk(path):
+    """Yield the records of a file as bytes.
 
     Raises
     ------
     UsageError
-        If the file is missing, empty, cut short, or not RecordIO with one label an image.
+        If the file cannot be read, is empty or cut short, or is not RecordIO.
     """
-    places, labels = [], []
-    with _open(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        position = 0
-        while position < size:
-            length, is_start = _frame(file, path, position, size, len(places))
-            if is_start:  # an image that contains the magic number is stored in several frames
-                flag, label, _, _ = HEADER.unpack(file.read(HEADER.size))
-                if flag:
-                    raise UsageError(f"{path}: record {len(places)} holds a vector of labels")
-                places.append((position + 8 + HEADER.size, length - HEADER.size))
-                labels.append(label)
-            position += 8 + -(-length // 4) * 4
-            file.seek(position)
-    if not places:
+    number = 0
+    try:
+        open(path, "rb").close()  # MXNet takes a folder for an empty file
+        file = recordio.MXRecordIO(path, "r")
+        for record in iter(file.read, None):
+            yield record
+            number += 1
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    except mx.MXNetError as error:
+        if "kMagic" not in str(error):
+            what = f"cut short in record {number}"
+        elif number:
+            what = f"broken where record {number} should begin"
+        else:
+            what = "not a RecordIO file; tools/im2rec.py of MXNet makes such files"
+        raise UsageError(f"{path}: {what}") from None
+    if not number:
         raise UsageError(f"{path}: holds no records")
-    return places, np.array(labels)
 
 
 def count(path):
-    """Count the records of a file: by its index where it has a good one, else walking over them."""
+    """Count the records of a file: by its index where that is good, else by walking over them."""
     index = Path(path).with_suffix(".idx")
-    try:
-        lines = index.read_text().split("\n")
-        offsets = [int(line.split("\t")[1]) for line in lines if "\t" in line]
-    except (OSError, ValueError):  # UnicodeDecodeError is one
-        offsets = []
-    if not offsets or min(offsets) < 0:
-        return len(scan(path)[0])
-    with _open(path) as file:  # the last record tells whether the file is whole
-        size = os.fstat(file.fileno()).st_size
-        file.seek(max(offsets))
-        _frame(file, path, max(offsets), size, len(offsets) - 1)
-    return len(offsets)
+    if index.is_file():
+        try:
+            file = recordio.MXIndexedRecordIO(str(index), path, "r")
+            first, last = (choose(file.idx, key=file.idx.get) for choose in (min, max))
+            file.seek(last)
+            is_last = file.read() is not None and file.read() is None
+            if is_last and file.idx[first] == 0:
+                return len(set(file.idx.values()))
+        except (OSError, ValueError, IndexError, mx.MXNetError):
+            pass  # a damaged index, or a file that is: the walk tells
+    return sum(1 for _ in walk(path))
 
 
 def decoded_bytes(path, image_shape):
@@ -79,24 +67,28 @@ def decode(path, image_shape, num_classes):
     -------
     images : ndarray of uint8, shape (records, C, H, W)
     labels : ndarray of int32, shape (records,)
+
+    Raises
+    ------
+    UsageError
+        If a record is not an image, or its label is not one class.
     """
-    places, labels = scan(path)
-    check_labels(path, labels, num_classes)
-    images = np.empty((len(places),) + tuple(image_shape), np.uint8)
+    number = sum(1 for _ in walk(path))  # MXNet's threads end the process at a broken record
+    images = np.empty((number,) + tuple(image_shape), np.uint8)
+    labels = np.empty(number, np.float32)
     done = 0
     try:
         batches = mx.io.ImageRecordUInt8Iter(
-            path_imgrec=path,
-            data_shape=image_shape,
-            batch_size=min(500, len(places)),
-            verbose=False,
+            path_imgrec=path, data_shape=image_shape, batch_size=min(500, number), verbose=False
         )
         for batch in batches:
-            part = batch.data[0].asnumpy()[: len(places) - done]
-            images[done : done + len(part)] = part
-            done += len(part)
+            part = slice(done, min(done + 500, number))
+            images[part] = batch.data[0].asnumpy()[: part.stop - done]
+            labels[part] = batch.label[0].asnumpy()[: part.stop - done]
+            done = part.stop
     except mx.MXNetError:
-        raise UsageError(f"{path}: record {_first_bad(path, places)} is not an image") from None
+        raise UsageError(f"{path}: {_first_bad(path)}") from None
+    check_labels(path, labels, num_classes)
     return images, labels.astype(np.int32)
 
 
@@ -223,37 +215,17 @@ def _iter_options(image_shape, batch_size, workers, augmentation):
     }
 
 
-def _open(path):
-    try:
-        return open(path, "rb")
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
-
-
-def _frame(file, path, position, size, number):
-    """Read a frame's header; return the length of its body and whether a record starts there."""
-    header = file.read(8)
-    if len(header) < 8:
-        raise UsageError(f"{path}: cut short in record {number}, at byte {position}")
-    magic, word = struct.unpack("<II", header)
-    if magic != MAGIC:
-        what = "not a RecordIO file" if position == 0 else f"broken at byte {position}"
-        raise UsageError(f"{path}: {what}; tools/im2rec.py of MXNet makes such files")
-    length, kind = word & (1 << 29) - 1, word >> 29
-    if position + 8 + length > size:
-        raise UsageError(f"{path}: cut short in record {number}, at byte {position}")
-    if kind < 2 and length < HEADER.size:
-        raise UsageError(f"{path}: record {number} is too short to be an image")
-    return length, kind < 2
-
-
-def _first_bad(path, places):
+def _first_bad(path):
     """Find the record that MXNet's threads could not decode; they do not say which it was."""
-    with open(path, "rb") as file:
-        for number, (offset, length) in enumerate(places):
-            file.seek(offset)
-            try:
-                mx.image.imdecode(file.read(length)).wait_to_read()
-            except (mx.MXNetError, ValueError):
-                return number
-    return "(unknown)"
+    for number, record in enumerate(walk(path)):
+        try:
+            header, image = recordio.unpack(record)
+        except (struct.error, ValueError):
+            return f"record {number} is too short to be an image"
+        if header.flag > 1:
+            return f"record {number} holds a vector of labels"
+        try:
+            mx.image.imdecode(image).wait_to_read()
+        except (mx.MXNetError, ValueError):
+            return f"record {number} is not an image"
+    return "holds a record that is not an image of --image-shape"

@@ -129,8 +129,8 @@ def test_without_a_network_images_are_made_and_a_warning_says_so(tmp_path):
     nowhere = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
     options = ("--data", "auto", "--data-dir", str(tmp_path), *SHORT[2:])
     job = train(tmp_path, *options, env=nowhere)
-    assert job.status == 0 and "on self-made images" in job.stdout, job.stderr
-    assert job.stderr.count("warning: CIFAR-10 is not to be had here") == 1
+    assert job.status == 0 and "on synthetic images" in job.stdout, job.stderr
+    assert job.stderr.count("warning: CIFAR-10 was not found and could") == 1
     refused = train(tmp_path, "--data", "cifar10", *options[2:], env=nowhere)
     assert refused.status == 2 and "no address gave CIFAR-10" in refused.stderr
 

@@ -2,6 +2,7 @@
 
 import errno
 import functools
+import gzip
 import hashlib
 import http.server
 import io
@@ -61,7 +62,7 @@ def server(tmp_path):
 
 def collection(data, *urls):
     files = {name: sha1(content) for name, content in FILES.items()}
-    return Collection("Tiny", sha1(data), files, urls)
+    return Collection("Tiny", files, urls, "tiny.tar.gz", sha1(data))
 
 
 def names(folder):
@@ -71,37 +72,37 @@ def names(folder):
 def test_a_wrong_checksum_is_said_and_the_next_address_tried(server, tmp_path, capsys):
     folder, url, _ = server
     good = archive({f"tiny/{name}": data for name, data in FILES.items()})
-    (folder / "good.tar.gz").write_bytes(good)
-    (folder / "bad.tar.gz").write_bytes(good[:-1] + b"x")
-    tiny = collection(good, f"{url}/bad.tar.gz", f"{url}/none.tar.gz", f"{url}/good.tar.gz")
+    for place, content in ("good", good), ("bad", good[:-1] + b"x"):
+        (folder / place).mkdir()
+        (folder / place / "tiny.tar.gz").write_bytes(content)
+    tiny = collection(good, f"{url}/bad", f"{url}/none", f"{url}/good")
     assert download.fetch(tmp_path / "data", tiny) == tmp_path / "data"
     assert {n: (tmp_path / "data" / n).read_bytes() for n in FILES} == FILES
     said = capsys.readouterr().err
-    assert "bad.tar.gz: wrong SHA-1" in said and "none.tar.gz: File not found" in said
+    assert "bad/tiny.tar.gz: wrong SHA-1" in said and "none/tiny.tar.gz: File not found" in said
     assert names(tmp_path / "data") == sorted(FILES)
 
 
 def test_four_processes_at_once_download_once(server, tmp_path):
     folder, url, asked = server
     good = archive(FILES)
-    (folder / "good.tar.gz").write_bytes(good)
+    (folder / "tiny.tar.gz").write_bytes(good)
     argv = [sys.executable, "tests/programs/fetch_tiny.py", str(tmp_path / "data")]
-    argv.append(
-        json.dumps([sha1(good), {n: sha1(d) for n, d in FILES.items()}, f"{url}/good.tar.gz"])
-    )
+    sums = {name: sha1(data) for name, data in FILES.items()}
+    argv.append(json.dumps(["Tiny", sums, [url], "tiny.tar.gz", sha1(good)]))
     root = Path(__file__).resolve().parents[2]
     started = [subprocess.Popen(argv, cwd=root) for _ in range(4)]
     assert [p.wait(timeout=60) for p in started] == [0] * 4
-    assert asked == ["/good.tar.gz"]
+    assert asked == ["/tiny.tar.gz"]
 
 
 def test_workers_that_waited_for_a_failed_download_do_not_try_again(server, tmp_path):
     _, url, asked = server
-    tiny = collection(b"", f"{url}/none.tar.gz")
+    tiny = collection(b"", f"{url}/none")
     for _ in range(2):
         with pytest.raises(DownloadError, match="no address gave Tiny"):
             download.fetch(tmp_path / "data", tiny)
-    assert asked == ["/none.tar.gz"]
+    assert asked == ["/none/tiny.tar.gz"]
 
 
 def test_what_a_killed_download_left_is_removed(server, tmp_path):
@@ -111,7 +112,7 @@ def test_what_a_killed_download_left_is_removed(server, tmp_path):
         (tmp_path / name).write_bytes(b"half")
         os.utime(tmp_path / name, (0, 0))
     (tmp_path / ".part-of-another-host").write_bytes(b"half")
-    tiny = collection((folder / "tiny.tar.gz").read_bytes(), f"{url}/tiny.tar.gz")
+    tiny = collection((folder / "tiny.tar.gz").read_bytes(), url)
     assert download.fetch(tmp_path, tiny) == tmp_path
     assert names(tmp_path) == [".part-of-another-host", "a.bin", "b.bin", "served"]
 
@@ -127,7 +128,7 @@ def test_without_locks_each_downloads_for_itself(server, tmp_path, monkeypatch):
     monkeypatch.setattr(download.fcntl, "flock", no_lock)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / ".part-of-another").write_bytes(b"half")
-    tiny = collection((folder / "tiny.tar.gz").read_bytes(), f"{url}/tiny.tar.gz")
+    tiny = collection((folder / "tiny.tar.gz").read_bytes(), url)
     assert download.fetch(tmp_path / "data", tiny) == tmp_path / "data"
     assert names(tmp_path / "data") == [".part-of-another", "a.bin", "b.bin"]
 
@@ -136,12 +137,12 @@ def test_files_at_hand_that_cannot_be_read_are_the_users_mistake(tmp_path, monke
     for name, data in FILES.items():
         (tmp_path / name).write_bytes(data)
 
-    def refuse(path):
+    def refuse(path, is_gzip):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
     monkeypatch.setattr(download, "_sha1", refuse)  # root may read everything
     with pytest.raises(UsageError, match=r"--data-dir .*a.bin: Permission denied"):
-        download.fetch(tmp_path, collection(b"", "http://127.0.0.1:1/x"))
+        download.fetch(tmp_path, collection(b"", "http://127.0.0.1:1"))
 
 
 def test_files_at_hand_are_taken_without_asking_anyone(tmp_path):
@@ -149,7 +150,7 @@ def test_files_at_hand_are_taken_without_asking_anyone(tmp_path):
     place.mkdir(parents=True)
     for name, data in FILES.items():
         (place / name).write_bytes(data)
-    assert download.fetch(tmp_path / "data", collection(b"", "http://127.0.0.1:1/x")) == place
+    assert download.fetch(tmp_path / "data", collection(b"", "http://127.0.0.1:1")) == place
 
 
 def test_a_damaged_file_at_hand_is_named_and_not_used(tmp_path, capsys):
@@ -183,4 +184,21 @@ def test_a_missing_or_wrong_member_leaves_no_file_of_that_name(tmp_path):
 def test_a_folder_that_cannot_be_written_is_the_users_mistake(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UsageError, match="cannot be written: Not a directory"):
-        download.fetch(tmp_path / "file" / "data", collection(b"", "http://127.0.0.1:1/x"))
+        download.fetch(tmp_path / "file" / "data", collection(b"", "http://127.0.0.1:1"))
+
+
+def test_single_files_are_kept_packed_and_checked_by_what_is_inside(server, tmp_path, capsys):
+    folder, url, asked = server
+    for place, level in ("bad", None), ("good", 1):
+        (folder / place).mkdir()
+        for name, data in FILES.items():
+            packed = gzip.compress(data, level) if level else b"garbage"
+            (folder / place / f"{name}.gz").write_bytes(packed)
+    sums = {name: sha1(data) for name, data in FILES.items()}
+    tiny = Collection("Tiny", sums, (f"{url}/bad", f"{url}/good"))
+    for _ in range(2):
+        assert download.fetch(tmp_path / "data", tiny) == tmp_path / "data"
+    assert names(tmp_path / "data") == ["a.bin.gz", "b.bin.gz"]
+    assert gzip.decompress((tmp_path / "data" / "b.bin.gz").read_bytes()) == FILES["b.bin"]
+    assert "bad/a.bin.gz: wrong SHA-1 of no gzip file" in capsys.readouterr().err
+    assert asked == [f"/{place}/{name}.gz" for name in FILES for place in ("bad", "good")]

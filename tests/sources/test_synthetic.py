@@ -1,4 +1,4 @@
-"""The self-made images: the same everywhere, balanced, neither trivial nor hopeless."""
+"""The synthetic images: the same everywhere, balanced, neither trivial nor hopeless."""
 
 import hashlib
 
