@@ -24,6 +24,11 @@ PROGRAMS = (
 )
 FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 PROGRAM = re.compile(r"[\w./-]*?(\w+\.py)\b")
+FILES = [
+    f"/{path.relative_to(ROOT).as_posix()}"
+    for room in ("cifar10_dist", "tools", "benchmarks", "notebooks", "tests")
+    for path in (ROOT / room).rglob("*.py")
+]
 LINK = re.compile(r"\]\(([^)\s]+)")
 
 
@@ -77,6 +82,16 @@ def test_every_command_line_has_flags_of_its_program_only(path, flags):
     assert any(given for _, given in shown) or path != README
     for name, given in shown:
         assert set(given) <= flags[name], name
+
+
+@pytest.mark.parametrize("path", MANUAL, ids=lambda path: path.name)
+def test_every_file_of_python_that_is_named_exists(path):
+    """By its name, by its path, or by its path on another host."""
+    named = {f"/{match[0]}" for match in PROGRAM.finditer(path.read_text())}
+    assert named or path != README
+    named = {name.replace("/..", "") for name in named}
+    pairs = {name: [f for f in FILES if f.endswith(name) or name.endswith(f)] for name in named}
+    assert not [name for name, files in pairs.items() if not files]
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
