@@ -10,12 +10,12 @@ import subprocess
 import threading
 import time
 
-HERE = pathlib.Path(__file__).parent
+REMOTE = pathlib.Path(__file__).parent / "remote"
 
 MODULES = ("host", "processes", "supervisor")  # in the order in which they import each other
 
 # What the far Python reads first: one line that carries the modules and runs them.
-_MODULES = {name: (HERE / f"{name}.py").read_text() for name in MODULES}
+_MODULES = {name: (REMOTE / f"{name}.py").read_text() for name in MODULES}
 BOOTSTRAP = f"""
 import sys, types
 sys.argv[0] = "mxnet-launch-supervisor"

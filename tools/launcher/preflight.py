@@ -1,14 +1,14 @@
 """Is every host ready? Asked of all at once, before anything is started."""
 
 import json
-import pathlib
 import re
 import shlex
 
 from launcher import ssh
+from launcher.connection import REMOTE
 from launcher.watch import Failure
 
-SOURCE = pathlib.Path(__file__).with_name("hostcheck.py")
+SOURCE = REMOTE / "hostcheck.py"
 MIB = 1 << 20
 COLUMNS = ("host", "ssh", "python", "mxnet", "command", "folder", "network")
 FIX = {

@@ -1,8 +1,8 @@
 """Hold the processes of one job on one host, and leave none behind.
 
-The launcher runs this file on every host: as a plain process here, through ssh elsewhere, where it
-arrives over standard input together with `host.py` and `processes.py`. Orders come in on standard
-input and reports go out on standard output, one JSON object a line.
+The launcher starts one supervisor on every host. This file arrives over standard input, together
+with `host.py` and `processes.py`. Orders follow it, and reports go out on standard output: one
+JSON object a line.
 
 Everything is ended when the connection closes, and when the launcher's heartbeat is silent for too
 long (a cut network closes nothing). A second process, the guard, does the same should this one be
@@ -239,7 +239,3 @@ class Supervisor:
     def order_release(self):
         """Leave the port to the scheduler."""
         self.listener.close()
-
-
-if __name__ == "__main__":
-    Supervisor().run()
