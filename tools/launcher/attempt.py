@@ -1,23 +1,20 @@
 """One try at a job: connect, look, copy, start, watch, stop."""
 
-import collections
-import random
 import secrets
+import shutil
 import signal
 import threading
 import time
 
 from launcher import job as jobs
 from launcher import preflight, ssh
-from launcher.connection import Connection
+from launcher.logins import Logins
 from launcher.watch import SAVED, Failure, Member, Watch
 
 GRACE_S = 3  # between TERM and KILL when something has failed
 FINISH_S = 15  # for servers and scheduler to end by themselves after the last worker
 ELSEWHERE = "192.0.2.1"  # reserved for examples: whatever routes there is a host's main address
 DUMP_S = 2  # for stacks to be written
-LOGIN_S = ssh.CONNECT_S + 20  # a slow login included
-MOST_LOGINS = 6  # to a host whose server drops some
 ANSWER_S = 120  # for a host to look around: a folder of a network that is away blocks for ever
 
 
@@ -43,8 +40,7 @@ class Attempt(Watch):
         # Not the job's: what ends the processes of a try must not find those of the next.
         self.mark = f"LAUNCH_MARK_{secrets.token_hex(8)}"
         self.over = threading.Event()
-        self.again, self.login_end = {}, 0  # hosts to log in to again, and when; how long at all
-        self.logins = collections.Counter()  # tries of each host
+        self.logins = Logins(job.supervisor, self.events)
 
     def run(self):
         """Run to the end; returns when all workers have ended with 0, raises Failure else."""
@@ -55,11 +51,11 @@ class Attempt(Watch):
             port = self.find_port(root)
             if self.prepare:
                 if not self.job.options.no_check:
-                    preflight.check(self, f"{root}:{port}")
+                    self.check(f"{root}:{port}")
                 if self.job.options.check:
                     return
                 if self.job.options.sync_dst_dir:
-                    ssh.copy(self)
+                    self.copy()
             self.start(root, port, addresses)
             while not self.failure and self.living("worker"):
                 self.step()
@@ -81,18 +77,13 @@ class Attempt(Watch):
 
     def connect(self):
         """Reach every host, or say which ones cannot be reached."""
-        self.login_end = time.monotonic() + LOGIN_S
         for host in dict.fromkeys(self.job.hosts):
-            self.connections[host] = self.open(host)
+            self.connections[host] = self.logins.open(host)
         while not all(c.ready or c.closed for c in self.connections.values()):
             self.step()
-            now = time.monotonic()
-            for host in [host for host, due in self.again.items() if now > due]:
-                del self.again[host]
-                self.connections[host] = self.open(host)
-            for slow in self.connections.values():
-                if now > self.login_end and not (slow.ready or slow.closed):
-                    slow.give_up(f"no answer within {LOGIN_S} s")
+            for host in self.logins.take_due():
+                self.connections[host] = self.logins.open(host)
+            self.logins.give_up_slow(self.connections.values())
             if self.failure and (self.asked or self.failure.kind != "away"):
                 raise self.failure
         if self.failure:  # name all of them, not only the first
@@ -101,23 +92,9 @@ class Attempt(Watch):
         for connection in self.connections.values():
             connection.order("hold", mark=self.mark)
 
-    def open(self, host):
-        """Log in to a host."""
-        self.logins[host] += 1
-        argv, env = self.job.supervisor(host)
-        try:
-            return Connection(host, argv, self.events, env)
-        except FileNotFoundError:
-            why = f"{argv[0]} is not installed here: apt-get install openssh-client"
-            raise Failure(why) from None
-
     def on_closed(self, connection, status):
-        """Knock again at a server that takes ten logins at once and drops others at random."""
-        due = time.monotonic() + random.uniform(1, 3)
-        may_try = self.logins[connection.host] < MOST_LOGINS and due < self.login_end
-        if connection.was_dropped() and may_try and not self.failure:
-            self.again[connection.host] = due
-        else:
+        """A login that a busy server dropped is tried again, and no failure."""
+        if self.failure or not self.logins.postpone(connection):
             super().on_closed(connection, status)
 
     def raise_failure(self):
@@ -174,6 +151,47 @@ class Attempt(Watch):
         first = self.connections[self.job.hosts[0]]
         order = "port", {"address": root, "port": self.job.options.port}
         return self.ask("port", {first: order})[first]["port"]
+
+    def check(self, address):
+        """Ask every host whether it is ready; say so in a table, or what to do if one is not.
+
+        Parameters
+        ----------
+        address : str
+            Where the scheduler is going to listen.
+        """
+        job, orders = self.job, {}
+        for connection in self.connections.values():
+            connection.answers = []
+            orders[connection] = "start", preflight.question(job, connection.ready, address)
+        ended = self.ask("exit", orders)
+        needed = ssh.size_of_copy(job.source, job.options) if job.options.sync_dst_dir else 0
+        rows, fixes = [], []
+        for c in orders:
+            found = preflight.judge(c.host, c.ready, c.answers, ended[c]["status"], needed)
+            self.record.host(c.host, mxnet=found.mxnet)
+            rows.append(found.row)
+            fixes += found.fixes
+        if fixes or job.options.check:
+            self.console.say(preflight.table(rows))
+        if fixes:
+            raise Failure("\n".join(fixes))
+
+    def copy(self):
+        """Copy the job's folder to every host."""
+        if not shutil.which("rsync"):
+            raise Failure("rsync is not installed here: apt-get install rsync")
+        copy = ssh.Copy(self.connections, self.job.source, self.job.options)
+        try:
+            copy.start()
+            while not copy.poll():
+                self.step()
+                self.raise_failure()
+        finally:
+            copy.kill()
+        errors = copy.errors()
+        if errors:
+            raise Failure("\n".join(errors))
 
     # Start and stop
 
@@ -241,7 +259,7 @@ class Attempt(Watch):
     def leave(self):
         """Let the supervisors go, and see that they do."""
         self.leaving = True
-        for host in self.again:  # waited for, and not there
+        for host in self.logins.due:  # dropped, and not tried again
             self.connections[host].closed = True
         for connection in self.connections.values():
             connection.order("leave")
