@@ -1,4 +1,4 @@
-"""One try at a job: connect, look, copy, start, watch, stop."""
+"""One try at a job: connect, check, copy, start, watch, stop."""
 
 import secrets
 import shutil
@@ -8,18 +8,18 @@ import time
 
 from launcher import job as jobs
 from launcher import preflight, ssh
+from launcher.addresses import scheduler_address
 from launcher.logins import Logins
 from launcher.watch import SAVED, Failure, Member, Watch
 
 GRACE_S = 3  # between TERM and KILL when something has failed
 FINISH_S = 15  # for servers and scheduler to end by themselves after the last worker
-ELSEWHERE = "192.0.2.1"  # reserved for examples: whatever routes there is a host's main address
 DUMP_S = 2  # for stacks to be written
-ANSWER_S = 120  # for a host to look around: a folder of a network that is away blocks for ever
+ANSWER_S = 120  # for a host to answer: a folder on a network that is away blocks for ever
 
 
 class Attempt(Watch):
-    """Runs the job once.
+    """Runs the job once. `run` tells the story; the methods follow in its order.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Attempt(Watch):
         self.logins = Logins(job.supervisor, self.events)
 
     def run(self):
-        """Run to the end; returns when all workers have ended with 0, raises Failure else."""
+        """Run to the end; raises Failure unless all workers end with 0."""
         try:
             threading.Thread(target=self.beat, daemon=True).start()
             self.connect()
@@ -87,39 +87,15 @@ class Attempt(Watch):
             if self.failure and (self.asked or self.failure.kind != "away"):
                 raise self.failure
         if self.failure:  # name all of them, not only the first
-            lost = [c.epitaph() for c in self.connections.values() if c.closed]
+            lost = [c.why_closed() for c in self.connections.values() if c.closed]
             raise Failure("\n".join(lost), self.failure.status, kind="away")
         for connection in self.connections.values():
             connection.order("hold", mark=self.mark)
 
     def on_closed(self, connection, status):
-        """A login that a busy server dropped is tried again, and no failure."""
+        """Try a login again that a busy server dropped; any other end is a failure."""
         if self.failure or not self.logins.postpone(connection):
             super().on_closed(connection, status)
-
-    def raise_failure(self):
-        if self.failure:
-            raise self.failure
-
-    def ask(self, kind, orders):
-        """Send each connection its order (name, fields); all their reports of a kind."""
-        answers = {}
-        for connection, (name, fields) in orders.items():
-            connection.order(name, **fields)
-        end = time.monotonic() + ANSWER_S
-        while len(answers) < len(orders):
-            connection, report = self.step()
-            self.raise_failure()
-            if time.monotonic() > end:
-                silent = [c.host for c in orders if c not in answers]
-                why = f"no answer within {ANSWER_S} s (a folder on a network that is away?)"
-                raise Failure("\n".join(f"{host}: {why}" for host in silent), 255)
-            if report.get("report") == kind and report.get("name", "check") == "check":
-                answers[connection] = report
-        wrong = [f"{c.host}: {answers[c]['why']}" for c in orders if answers[c].get("why")]
-        if wrong:
-            raise Failure("\n".join(wrong))
-        return answers
 
     def find_addresses(self):
         """The address of the scheduler, and each host's own that routes to it."""
@@ -133,18 +109,10 @@ class Attempt(Watch):
         if len(everyone) == 1:
             return "127.0.0.1", {everyone[0].host: "127.0.0.1"}
         reached = [((c.ready["ssh"] or "").split() + [""] * 3)[2] for c in everyone]
-        root = reached[0]  # where ssh found the first host, the others will
-        if ":" in root or root.startswith("127."):  # by IPv6, which MXNet cannot use, or from there
-            toward = [a for a in reached if a and ":" not in a and not a.startswith("127.")]
-            if toward or ":" in root:
-                found = self.own_addresses(everyone[:1], (toward or [ELSEWHERE])[0])
-                root = found[everyone[0].host]
+        root, toward = scheduler_address(reached)
+        if toward:
+            root = self.own_addresses(everyone[:1], toward)[everyone[0].host]
         return root, self.own_addresses(everyone, root)
-
-    def own_addresses(self, connections, toward):
-        """The IPv4 address of each host that routes to another one."""
-        found = self.ask("address", {c: ("address", {"toward": toward}) for c in connections})
-        return {c.host: found[c]["address"] for c in connections}
 
     def find_port(self, root):
         """A free port for the scheduler, held until it starts."""
@@ -153,13 +121,7 @@ class Attempt(Watch):
         return self.ask("port", {first: order})[first]["port"]
 
     def check(self, address):
-        """Ask every host whether it is ready; say so in a table, or what to do if one is not.
-
-        Parameters
-        ----------
-        address : str
-            Where the scheduler is going to listen.
-        """
+        """Ask every host whether it is ready, and whether it reaches the scheduler's address."""
         job, orders = self.job, {}
         for connection in self.connections.values():
             connection.answers = []
@@ -193,6 +155,36 @@ class Attempt(Watch):
         if errors:
             raise Failure("\n".join(errors))
 
+    def own_addresses(self, connections, toward):
+        """The IPv4 address of each host that routes to another one."""
+        found = self.ask("address", {c: ("address", {"toward": toward}) for c in connections})
+        return {c.host: found[c]["address"] for c in connections}
+
+    def raise_failure(self):
+        """End the try if something has failed."""
+        if self.failure:
+            raise self.failure
+
+    def ask(self, kind, orders):
+        """Send each connection its order (name, fields); return its report of this kind."""
+        answers = {}
+        for connection, (name, fields) in orders.items():
+            connection.order(name, **fields)
+        end = time.monotonic() + ANSWER_S
+        while len(answers) < len(orders):
+            connection, report = self.step()
+            self.raise_failure()
+            if time.monotonic() > end:
+                silent = [c.host for c in orders if c not in answers]
+                why = f"no answer within {ANSWER_S} s (a folder on a network that is away?)"
+                raise Failure("\n".join(f"{host}: {why}" for host in silent), 255)
+            if report.get("report") == kind and report.get("name", "check") == "check":
+                answers[connection] = report
+        wrong = [f"{c.host}: {answers[c]['why']}" for c in orders if answers[c].get("why")]
+        if wrong:
+            raise Failure("\n".join(wrong))
+        return answers
+
     # Start and stop
 
     def start(self, root, port, addresses):
@@ -205,13 +197,8 @@ class Attempt(Watch):
             processors = connection.ready["processors"]
             address = addresses[process.host]
             env = jobs.environment(self.job, process, root, port, address, processors, self.number)
-            connection.order(
-                "start",
-                name=process.name,
-                command=self.job.argv,
-                cwd=self.job.directory,
-                env=env,
-            )
+            command, cwd = self.job.argv, self.job.directory
+            connection.order("start", name=process.name, command=command, cwd=cwd, env=env)
             self.record.host(process.host, address=address, processors=processors)
         self.last_output = self.running_since = time.monotonic()
         self.record.attempt(self)
@@ -257,7 +244,7 @@ class Attempt(Watch):
             self.step()
 
     def leave(self):
-        """Let the supervisors go, and see that they do."""
+        """End the supervisors."""
         self.leaving = True
         for host in self.logins.due:  # dropped, and not tried again
             self.connections[host].closed = True

@@ -15,11 +15,11 @@ import tempfile
 from launcher.connection import REMOTE_PYTHON
 
 CONNECT_S = 10
-CAUSE = re.compile(  # of rsync's end: its own word or ssh's, and no greeting
+CAUSE = re.compile(  # lines of rsync or ssh that say why the copy failed; others may be greetings
     r"^ssh: |kex_exchange|Connection (closed|reset|refused)|verification failed|"
     r"rsync[: (]|not found|denied"
 )
-VANISHED = 24  # rsync's status for files that went away while it copied, a log perhaps
+VANISHED = 24  # rsync's status if files were removed while it copied, a log perhaps
 NOT_COPIED = (  # by default
     ".git/",
     ".venv/",
@@ -32,14 +32,14 @@ NOT_COPIED = (  # by default
     "/checkpoints/",
     "*.params",
     "*.state",
-    "*-[0-9][0-9][0-9][0-9]*.json",  # what makes the two a checkpoint, over there as well
+    "*-[0-9][0-9][0-9][0-9]*.json",  # manifests: with one, the files on the host are a checkpoint
     "*.states",
     "*.rec",
 )
 
 
 def ssh_argv(host, options):
-    """The ssh command for a host, up to where the host's name stands."""
+    """The ssh command for a host, up to the host's name."""
     words = []
     for option in options.ssh_option:
         split = re.fullmatch(r"(-\w)\s+(.*)", option)  # '-F file' as well as -Ffile
@@ -54,7 +54,7 @@ def ssh_argv(host, options):
         f"-oConnectTimeout={CONNECT_S}",
         "-oServerAliveInterval=3",
         "-oServerAliveCountMax=3",
-        "-oClearAllForwardings=yes",  # of the user's own, which only one connection can have
+        "-oClearAllForwardings=yes",  # the user's own, which only one connection can have
         "-oRemoteCommand=none",
     ]
     if not _strict(tuple(words), host.name):
@@ -64,7 +64,7 @@ def ssh_argv(host, options):
 
 @functools.lru_cache(maxsize=None)
 def _strict(words, name):
-    """Does the user's own configuration refuse unknown hosts? Then that stands."""
+    """Does the user's own configuration refuse unknown hosts? If so it is respected."""
     try:
         done = subprocess.run(
             ["ssh", *words, "-G", "--", name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -87,7 +87,7 @@ def copy_argv(host, source, options):
     return [
         "rsync",
         "-rlptz",
-        "-s",  # spaces and the like in names are not for the far shell
+        "-s",  # the shell on the host must not split names at spaces
         *_excludes(options),
         f"--rsh={' '.join(shlex.quote(word) for word in ssh_argv(host, options))}",
         f"--rsync-path=mkdir -p -- {shlex.quote(target)} && rsync",
@@ -131,7 +131,7 @@ class Copy:
 
     def start(self):
         """Start them all."""
-        # a launcher that is killed cannot end the copy, so let the kernel do that where it can
+        # A launcher that is killed cannot end the copies: the kernel does, where it can.
         until_we_end = ["setpriv", "--pdeathsig", "KILL", "--"]
         if not _runs([*until_we_end, "true"]):  # before util-linux 2.33, or elsewhere
             until_we_end = []
