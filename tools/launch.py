@@ -5,9 +5,9 @@
 
 On this machine, two workers and two servers:
     python tools/launch.py -n 2 python train.py --kv-store dist
-On the hosts of a file, after copying this folder to each of them:
+On the hosts of a file, after a copy of this folder to each of them:
     python tools/launch.py -n 4 -H hosts --sync-dst-dir /home/me/job "python /home/me/job/train.py"
-Only see whether the hosts are ready, or what would be run:
+Only check whether the hosts are ready, or print what would be run:
     python tools/launch.py -n 4 -H hosts --check python train.py
     python tools/launch.py -n 4 -H hosts --dry-run python train.py
 """
@@ -60,7 +60,7 @@ def port(text):
 
 
 def make_parser():
-    """The options; `manual.TEXT` says what they mean together."""
+    """The options; `manual.TEXT` explains how they work together."""
     parser = argparse.ArgumentParser(
         prog="launch.py",
         usage="launch.py -n N [-s N] [-H HOSTS] [options] COMMAND",
@@ -79,7 +79,11 @@ def make_parser():
         help="number of servers; default: as many as workers",
     )
     add("-H", "--hostfile", metavar="HOSTS", help="a file of hosts, or names: d1,d2")
-    add("--launcher", metavar="NAME", help=f"{', '.join(AVAILABLE)}; ssh with -H, else local")
+    add(
+        "--launcher",
+        metavar="NAME",
+        help=f"{', '.join(AVAILABLE)}; default: ssh with -H, else local",
+    )
     add(
         "--sync-dst-dir", metavar="DIR", help="copy this folder to DIR on every host, and run there"
     )
@@ -88,20 +92,20 @@ def make_parser():
         action="append",
         default=[],
         metavar="PATTERN",
-        help="leave these files out of the copy",
+        help="do not copy these files",
     )
     add(
         "--placement",
         choices=("round-robin", "fill"),
         default="round-robin",
-        help="round-robin (default): one a host in turn, whatever its slots; fill: all slots first",
+        help="round-robin (default): hosts in turn, ignoring slots; fill: slots of a host first",
     )
     add(
         "--ssh-option",
         action="append",
         default=[],
         metavar="OPTION",
-        help="for ssh itself, as in --ssh-option=-Ffile",
+        help="option of ssh itself, as in --ssh-option=-Ffile",
     )
     add("--port", type=port, metavar="N", help="port of the scheduler; default: a free one")
     add(
@@ -110,65 +114,65 @@ def make_parser():
         help="network interface to use on the hosts; default: the one that routes",
     )
     add("--p3", action="store_true", help="MXNet's P3 transport: small slices, by priority")
-    add("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="run in every role")
+    add("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="what to run in every role")
     add = parser.add_argument_group("environment of the processes").add_argument
     for name, whose in (("env", "all"), ("env-worker", "workers"), ("env-server", "servers")):
         add(f"--{name}", action="append", default=[], metavar="NAME[=VALUE]", help=f"for {whose}")
     add = parser.add_argument_group("before the start").add_argument
-    add("--check", action="store_true", help="only see whether the hosts are ready")
-    add("--no-check", action="store_true", help="start without looking whether the hosts are ready")
+    add("--check", action="store_true", help="only check whether the hosts are ready")
+    add("--no-check", action="store_true", help="start without this check")
     add("--dry-run", action="store_true", help="only print what would be run")
     add = parser.add_argument_group("output").add_argument
-    add("--log-dir", metavar="DIR", help="keep a log of every process, and job.json")
+    add("--log-dir", metavar="DIR", help="write a log of every process, and job.json")
     add(
         "--show",
         type=parse_show,
         metavar="WHICH",
-        help="show the output of these only: worker:0,server:*",
+        help="show the output of these processes only: worker:0,server:*",
     )
     add("--timestamps", action="store_true", help="put the time in front of every line")
-    add = parser.add_argument_group("the end, in seconds").add_argument
+    add = parser.add_argument_group("time limits (S in seconds) and restarts").add_argument
     add(
         "--start-timeout",
         type=seconds,
         default=600,
         metavar="S",
-        help="for all processes to find each other; default 600, 0: no limit",
+        help="limit for all processes to find each other; default 600, 0: no limit",
     )
     add(
         "--timeout",
         type=seconds,
         default=0,
         metavar="S",
-        help="for the whole job; default: no limit",
+        help="limit for the whole job; default: no limit",
     )
     add(
         "--stall-timeout",
         type=seconds,
         default=0,
         metavar="S",
-        help="without output of any process; default: no limit",
+        help="limit for silence of all processes; default: no limit",
     )
     add(
         "--grace",
         type=seconds,
         default=15,
         metavar="S",
-        help="for workers to save after a request to stop; default 15",
+        help="time for workers to save after a request to stop; default 15",
     )
     add(
         "--max-restarts",
         type=whole,
         default=0,
         metavar="N",
-        help="start the whole job again after a failure, this often; default 0",
+        help="start the whole job again after a failure, up to N times; default 0",
     )
     add(
         "--min-uptime",
         type=seconds,
         default=30,
         metavar="S",
-        help="a job that failed sooner is not restarted; default 30",
+        help="do not restart a job that failed sooner; default 30",
     )
     return parser
 
@@ -218,19 +222,19 @@ def parse_args(argv=None):
         parser.error(str(error))
     except OSError as error:
         parser.error(f"--log-dir {args.log_dir}: {error.strerror}")
-    args.verbose_ps = os.environ.get("PS_VERBOSE", "0") != "0"  # the user wants ps-lite's messages
+    args.verbose_ps = os.environ.get("PS_VERBOSE", "0") != "0"  # show ps-lite's messages
     return args
 
 
 @contextlib.contextmanager
 def handled(requests, console):
-    """Take signals as requests to the job, and give them back afterwards (to a notebook)."""
+    """Turn signals into requests to the job; restore the handlers afterwards (for a notebook)."""
     numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGTSTP]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not under nohup
         numbers.append(signal.SIGHUP)
 
     def note(number, _):
-        if number != signal.SIGTSTP:  # stopped by Ctrl-Z it would be taken for dead
+        if number != signal.SIGTSTP:  # a launcher stopped by Ctrl-Z would count as dead
             requests.append(number)
         if number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             console.unblock()

@@ -1,10 +1,11 @@
-"""Hosts files, right and wrong; where processes go; which rank an address makes."""
+"""Hosts files, right and wrong; where processes go; which addresses they use."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from launcher.addresses import ELSEWHERE, announced_address, announced_rank, scheduler_address
 from launcher.hosts import Host, HostsError, parse_host, read_hosts
-from launcher.job import PlacementMistake, announced_address, announced_rank, place
+from launcher.job import PlacementMistake, place
 
 TIME_BUDGET_S = 10
 
@@ -128,3 +129,19 @@ def test_ranks_follow_numbers_for_any_addresses(addresses):
     announced = [announced_address(a, rank) for rank, a in enumerate(addresses)]
     assert sorted(announced, reverse=True) == announced
     assert [announced_rank(a) for a in announced] == list(range(len(addresses)))
+
+
+@pytest.mark.parametrize(
+    "reached, address, toward",
+    [
+        (["10.0.0.9", "10.0.0.10"], "10.0.0.9", None),
+        (["10.0.0.9", "fd00::2"], "10.0.0.9", None),
+        (["fd00::1", "10.0.0.10"], "fd00::1", "10.0.0.10"),
+        (["fd00::1", "fd00::2"], "fd00::1", ELSEWHERE),
+        (["127.0.0.1", "10.0.0.10"], "127.0.0.1", "10.0.0.10"),
+        (["127.0.0.1", "127.0.0.1"], "127.0.0.1", None),
+        (["::1", "127.0.0.1"], "::1", ELSEWHERE),
+    ],
+)
+def test_the_scheduler_has_an_address_that_all_can_use(reached, address, toward):
+    assert scheduler_address(reached) == (address, toward)

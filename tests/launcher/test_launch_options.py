@@ -207,7 +207,8 @@ def false_ssh(folder, *lines):
 
 def changed(hosts, env, *changes):
     """Run the launcher on these hosts with some of its own settings changed."""
-    program = ["import sys, launch, launcher.attempt, launcher.preflight, pathlib", *changes]
+    modules = "launch, launcher.attempt, launcher.logins, launcher.preflight"
+    program = [f"import pathlib, sys, {modules}", *changes]
     program += [f"sys.exit(launch.main(['-n', '1', '-H', '{hosts}', 'true']))"]
     return subprocess.run(
         [sys.executable, "-c", "\n".join(program)],
@@ -219,7 +220,7 @@ def changed(hosts, env, *changes):
 
 def test_a_login_that_hangs_is_given_up(tmp_path):
     env = false_ssh(tmp_path, NO_SETTINGS, "exec sleep 77")
-    done = changed("d1,", env, "launcher.attempt.LOGIN_S = 2")
+    done = changed("d1,", env, "launcher.logins.LOGIN_S = 2")
     assert done.returncode == 255
     assert done.stderr == "[launch] d1: no connection: no answer within 2 s\n"
 
@@ -228,7 +229,7 @@ def test_a_refused_login_is_told_beside_one_that_hangs(tmp_path):
     refused = "echo 'alice@d1: Permission denied (publickey).' >&2; exit 255"
     act = f"case $* in *d1*) {refused};; esac"
     env = false_ssh(tmp_path, NO_SETTINGS, act, "exec sleep 77")
-    done = changed("d1,d2", env, "launcher.attempt.LOGIN_S = 2")
+    done = changed("d1,d2", env, "launcher.logins.LOGIN_S = 2")
     assert done.returncode == 255
     assert "d1: no connection: alice@d1: Permission denied" in done.stderr
     assert "d2: no connection: no answer within 2 s" in done.stderr

@@ -1,28 +1,25 @@
-"""One try at a job: connect, look, copy, start, watch, stop."""
+"""One try at a job: connect, check, copy, start, watch, stop."""
 
-import collections
-import random
 import secrets
+import shutil
 import signal
 import threading
 import time
 
 from launcher import job as jobs
 from launcher import preflight, ssh
-from launcher.connection import Connection
+from launcher.addresses import scheduler_address
+from launcher.logins import Logins
 from launcher.watch import SAVED, Failure, Member, Watch
 
 GRACE_S = 3  # between TERM and KILL when something has failed
 FINISH_S = 15  # for servers and scheduler to end by themselves after the last worker
-ELSEWHERE = "192.0.2.1"  # reserved for examples: whatever routes there is a host's main address
 DUMP_S = 2  # for stacks to be written
-LOGIN_S = ssh.CONNECT_S + 20  # a slow login included
-MOST_LOGINS = 6  # to a host whose server drops some
-ANSWER_S = 120  # for a host to look around: a folder of a network that is away blocks for ever
+ANSWER_S = 120  # for a host to answer: a folder on a network that is away blocks for ever
 
 
 class Attempt(Watch):
-    """Runs the job once.
+    """Runs the job once. `run` tells the story; the methods follow in its order.
 
     Parameters
     ----------
@@ -43,11 +40,10 @@ class Attempt(Watch):
         # Not the job's: what ends the processes of a try must not find those of the next.
         self.mark = f"LAUNCH_MARK_{secrets.token_hex(8)}"
         self.over = threading.Event()
-        self.again, self.login_end = {}, 0  # hosts to log in to again, and when; how long at all
-        self.logins = collections.Counter()  # tries of each host
+        self.logins = Logins(job.supervisor, self.events)
 
     def run(self):
-        """Run to the end; returns when all workers have ended with 0, raises Failure else."""
+        """Run to the end; raises Failure unless all workers end with 0."""
         try:
             threading.Thread(target=self.beat, daemon=True).start()
             self.connect()
@@ -55,11 +51,11 @@ class Attempt(Watch):
             port = self.find_port(root)
             if self.prepare:
                 if not self.job.options.no_check:
-                    preflight.check(self, f"{root}:{port}")
+                    self.check(f"{root}:{port}")
                 if self.job.options.check:
                     return
                 if self.job.options.sync_dst_dir:
-                    ssh.copy(self)
+                    self.copy()
             self.start(root, port, addresses)
             while not self.failure and self.living("worker"):
                 self.step()
@@ -81,51 +77,96 @@ class Attempt(Watch):
 
     def connect(self):
         """Reach every host, or say which ones cannot be reached."""
-        self.login_end = time.monotonic() + LOGIN_S
         for host in dict.fromkeys(self.job.hosts):
-            self.connections[host] = self.open(host)
+            self.connections[host] = self.logins.open(host)
         while not all(c.ready or c.closed for c in self.connections.values()):
             self.step()
-            now = time.monotonic()
-            for host in [host for host, due in self.again.items() if now > due]:
-                del self.again[host]
-                self.connections[host] = self.open(host)
-            for slow in self.connections.values():
-                if now > self.login_end and not (slow.ready or slow.closed):
-                    slow.give_up(f"no answer within {LOGIN_S} s")
+            for host in self.logins.take_due():
+                self.connections[host] = self.logins.open(host)
+            self.logins.give_up_slow(self.connections.values())
             if self.failure and (self.asked or self.failure.kind != "away"):
                 raise self.failure
         if self.failure:  # name all of them, not only the first
-            lost = [c.epitaph() for c in self.connections.values() if c.closed]
+            lost = [c.why_closed() for c in self.connections.values() if c.closed]
             raise Failure("\n".join(lost), self.failure.status, kind="away")
         for connection in self.connections.values():
             connection.order("hold", mark=self.mark)
 
-    def open(self, host):
-        """Log in to a host."""
-        self.logins[host] += 1
-        argv, env = self.job.supervisor(host)
-        try:
-            return Connection(host, argv, self.events, env)
-        except FileNotFoundError:
-            why = f"{argv[0]} is not installed here: apt-get install openssh-client"
-            raise Failure(why) from None
-
     def on_closed(self, connection, status):
-        """Knock again at a server that takes ten logins at once and drops others at random."""
-        due = time.monotonic() + random.uniform(1, 3)
-        may_try = self.logins[connection.host] < MOST_LOGINS and due < self.login_end
-        if connection.was_dropped() and may_try and not self.failure:
-            self.again[connection.host] = due
-        else:
+        """Try a login again that a busy server dropped; any other end is a failure."""
+        if self.failure or not self.logins.postpone(connection):
             super().on_closed(connection, status)
 
+    def find_addresses(self):
+        """The address of the scheduler, and each host's own that routes to it."""
+        everyone = list(self.connections.values())
+        interface = self.job.options.interface
+        if interface:
+            orders = {c: ("address", {"interface": interface}) for c in everyone}
+            found = self.ask("address", orders)
+            addresses = {c.host: found[c]["address"] for c in everyone}
+            return addresses[self.job.hosts[0]], addresses
+        if len(everyone) == 1:
+            return "127.0.0.1", {everyone[0].host: "127.0.0.1"}
+        reached = [((c.ready["ssh"] or "").split() + [""] * 3)[2] for c in everyone]
+        root, toward = scheduler_address(reached)
+        if toward:
+            root = self.own_addresses(everyone[:1], toward)[everyone[0].host]
+        return root, self.own_addresses(everyone, root)
+
+    def find_port(self, root):
+        """A free port for the scheduler, held until it starts."""
+        first = self.connections[self.job.hosts[0]]
+        order = "port", {"address": root, "port": self.job.options.port}
+        return self.ask("port", {first: order})[first]["port"]
+
+    def check(self, address):
+        """Ask every host whether it is ready, and whether it reaches the scheduler's address."""
+        job, orders = self.job, {}
+        for connection in self.connections.values():
+            connection.answers = []
+            orders[connection] = "start", preflight.question(job, connection.ready, address)
+        ended = self.ask("exit", orders)
+        needed = ssh.size_of_copy(job.source, job.options) if job.options.sync_dst_dir else 0
+        rows, fixes = [], []
+        for c in orders:
+            found = preflight.judge(c.host, c.ready, c.answers, ended[c]["status"], needed)
+            self.record.host(c.host, mxnet=found.mxnet)
+            rows.append(found.row)
+            fixes += found.fixes
+        if fixes or job.options.check:
+            self.console.say(preflight.table(rows))
+        if fixes:
+            raise Failure("\n".join(fixes))
+
+    def copy(self):
+        """Copy the job's folder to every host."""
+        if not shutil.which("rsync"):
+            raise Failure("rsync is not installed here: apt-get install rsync")
+        copy = ssh.Copy(self.connections, self.job.source, self.job.options)
+        try:
+            copy.start()
+            while not copy.poll():
+                self.step()
+                self.raise_failure()
+        finally:
+            copy.kill()
+        errors = copy.errors()
+        if errors:
+            raise Failure("\n".join(errors))
+
+    def own_addresses(self, connections, toward):
+        """The IPv4 address of each host that routes to another one."""
+        found = self.ask("address", {c: ("address", {"toward": toward}) for c in connections})
+        return {c.host: found[c]["address"] for c in connections}
+
     def raise_failure(self):
+        """End the try if something has failed."""
         if self.failure:
             raise self.failure
 
     def ask(self, kind, orders):
-        """Send each connection its order (name, fields); all their reports of a kind."""
+        """Send each connection its order (name, fields); return its report of this kind."""
         answers = {}
         for connection, (name, fields) in orders.items():
             connection.order(name, **fields)
@@ -144,37 +185,6 @@ class Attempt(Watch):
             raise Failure("\n".join(wrong))
         return answers
 
-    def find_addresses(self):
-        """The address of the scheduler, and each host's own that routes to it."""
-        everyone = list(self.connections.values())
-        interface = self.job.options.interface
-        if interface:
-            orders = {c: ("address", {"interface": interface}) for c in everyone}
-            found = self.ask("address", orders)
-            addresses = {c.host: found[c]["address"] for c in everyone}
-            return addresses[self.job.hosts[0]], addresses
-        if len(everyone) == 1:
-            return "127.0.0.1", {everyone[0].host: "127.0.0.1"}
-        reached = [((c.ready["ssh"] or "").split() + [""] * 3)[2] for c in everyone]
-        root = reached[0]  # where ssh found the first host, the others will
-        if ":" in root or root.startswith("127."):  # by IPv6, which MXNet cannot use, or from there
-            toward = [a for a in reached if a and ":" not in a and not a.startswith("127.")]
-            if toward or ":" in root:
-                found = self.own_addresses(everyone[:1], (toward or [ELSEWHERE])[0])
-                root = found[everyone[0].host]
-        return root, self.own_addresses(everyone, root)
-
-    def own_addresses(self, connections, toward):
-        """The IPv4 address of each host that routes to another one."""
-        found = self.ask("address", {c: ("address", {"toward": toward}) for c in connections})
-        return {c.host: found[c]["address"] for c in connections}
-
-    def find_port(self, root):
-        """A free port for the scheduler, held until it starts."""
-        first = self.connections[self.job.hosts[0]]
-        order = "port", {"address": root, "port": self.job.options.port}
-        return self.ask("port", {first: order})[first]["port"]
-
     # Start and stop
 
     def start(self, root, port, addresses):
@@ -187,13 +197,8 @@ class Attempt(Watch):
             processors = connection.ready["processors"]
             address = addresses[process.host]
             env = jobs.environment(self.job, process, root, port, address, processors, self.number)
-            connection.order(
-                "start",
-                name=process.name,
-                command=self.job.argv,
-                cwd=self.job.directory,
-                env=env,
-            )
+            command, cwd = self.job.argv, self.job.directory
+            connection.order("start", name=process.name, command=command, cwd=cwd, env=env)
             self.record.host(process.host, address=address, processors=processors)
         self.last_output = self.running_since = time.monotonic()
         self.record.attempt(self)
@@ -239,9 +244,9 @@ class Attempt(Watch):
             self.step()
 
     def leave(self):
-        """Let the supervisors go, and see that they do."""
+        """End the supervisors."""
         self.leaving = True
-        for host in self.again:  # waited for, and not there
+        for host in self.logins.due:  # dropped, and not tried again
             self.connections[host].closed = True
         for connection in self.connections.values():
             connection.order("leave")

@@ -1,4 +1,4 @@
-"""The line between the launcher and the supervisor of one host."""
+"""The connection between the launcher and the supervisor of one host."""
 
 import contextlib
 import json
@@ -10,12 +10,12 @@ import subprocess
 import threading
 import time
 
-HERE = pathlib.Path(__file__).parent
+REMOTE = pathlib.Path(__file__).parent / "remote"
 
 MODULES = ("host", "processes", "supervisor")  # in the order in which they import each other
 
-# What the far Python reads first: one line that carries the modules and runs them.
-_MODULES = {name: (HERE / f"{name}.py").read_text() for name in MODULES}
+# What the Python on the host reads first: one line that carries the modules and runs them.
+_MODULES = {name: (REMOTE / f"{name}.py").read_text() for name in MODULES}
 BOOTSTRAP = f"""
 import sys, types
 sys.argv[0] = "mxnet-launch-supervisor"
@@ -47,10 +47,10 @@ class Connection:
         self.host, self.events = host, events
         self.ready = None  # the supervisor's first report
         self.last_words = []  # of ssh, or of a supervisor that failed
-        self.given_up = None  # why this end ended it
+        self.given_up = None  # why the launcher ended it
         self.answers = []  # lines of a check
-        self.closed = False  # as far as it has been noticed
-        self.waiting_since = time.monotonic()  # None while the launcher is the one to be slow
+        self.closed = False  # its end has been handled
+        self.waiting_since = time.monotonic()  # None while the launcher itself is slow
         self._lock = threading.Lock()
         self.popen = subprocess.Popen(
             argv,
@@ -75,27 +75,27 @@ class Connection:
         return 0 if since is None or self.ready is None else time.monotonic() - since
 
     def heard(self):
-        """Begin to count anew."""
+        """Start to count the silence again."""
         if self.waiting_since is not None:
             self.waiting_since = time.monotonic()
 
     def kill(self):
-        """End this end of the connection; the other end notices and ends everything there."""
+        """End the connection; the supervisor notices, and ends everything on its host."""
         if self.popen.poll() is None:
             with contextlib.suppress(OSError):
                 os.killpg(self.popen.pid, signal.SIGKILL)  # what ssh has started, too: a ProxyJump
 
     def give_up(self, why):
-        """End a connection that has not come about."""
+        """End a connection that does not get ready, and keep why."""
         self.given_up = why
         self.kill()
 
     def was_dropped(self):
-        """Did a server that has too many logins at once send us away?"""
+        """Did a server that has too many logins at once drop this one?"""
         words = "\n".join(self.last_words)
         return self.ready is None and bool(DROPPED.search(words)) and not REFUSED.search(words)
 
-    def epitaph(self):
+    def why_closed(self):
         """Why there is no connection, in one line."""
         what = "the connection ended" if self.ready else "no connection"
         if self.given_up:

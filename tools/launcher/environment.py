@@ -1,4 +1,4 @@
-"""Which variables the processes get from the user, and what must not be seen of them."""
+"""Which variables of the user the processes get, and which values are hidden."""
 
 import re
 
@@ -23,12 +23,12 @@ def parse(items, environ):
     Returns
     -------
     dict
-        A bare NAME has its value from `environ`.
+        The value of a bare NAME is the one in `environ`.
 
     Raises
     ------
     EnvironmentMistake
-        It is not a name, or a bare one is not set.
+        An item has no valid name, or a bare NAME is not set.
     """
     found = {}
     for item in items:
@@ -44,13 +44,15 @@ def parse(items, environ):
 
 
 def passed(options, environ):
-    """What every role is given.
+    """The variables that each role gets.
 
     Parameters
     ----------
     options : argparse.Namespace
-        With env, env_worker and env_server; by ssh the variables of `TRAINING` come first. A local
-        process inherits all of this environment anyway.
+        With env, env_worker, env_server and p3.
+    environ : dict
+        The launcher's environment. Its variables for `TRAINING` are passed on; a local process
+        inherits the others too.
 
     Returns
     -------
@@ -84,7 +86,7 @@ def make_mask(*environments):
 
 
 def mask_words(words):
-    """A command with what looks like a secret in its arguments hidden."""
+    """A command to print: arguments that look like secrets are hidden."""
     shown, hide = [], False
     for word in words:
         if hide and not word.startswith("-"):
@@ -96,5 +98,5 @@ def mask_words(words):
 
 
 def visible(env):
-    """An environment to print: secret-looking values hidden."""
+    """An environment to print: values of secret-looking variables are hidden."""
     return {name: HIDDEN if SECRET.search(name) else value for name, value in env.items()}

@@ -16,12 +16,12 @@ _HOST = re.compile(rf"(?:({_NAME})@)?(?:({_NAME})|\[([0-9A-Fa-f:.]+(?:%{_NAME})?
 
 
 class HostsError(ValueError):
-    """A mistake in a hosts file, with the place where it is."""
+    """A mistake in the hosts; the message says where it is."""
 
 
 @dataclass(frozen=True)
 class Host:
-    """One host as the user has it; ssh decides where `port` or `user` is None."""
+    """One host as the user wrote it; ssh chooses a `port` or `user` that is None."""
 
     name: str
     port: int = None
@@ -53,7 +53,7 @@ def parse_host(text):
     Raises
     ------
     HostsError
-        Without the place, which `read_hosts` adds.
+        The message lacks the place, which `read_hosts` adds.
     """
     address, *fields = text.split() or [""]
     match = _HOST.fullmatch(address)

@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Callable, List
 
+from launcher.addresses import announced_address
 from launcher.hosts import Host
 
 
@@ -30,7 +31,7 @@ class Process:
 
 @dataclass
 class Job:
-    """All there is to know before anything is started.
+    """All that is known before anything is started.
 
     Attributes
     ----------
@@ -43,7 +44,7 @@ class Job:
     env : dict
         role: what the user wants passed.
     id : str
-        Tells it from other jobs.
+        Differs from that of any other job.
     """
 
     command: List[str]
@@ -63,7 +64,7 @@ class Job:
 
     @property
     def argv(self):
-        """One word is a line for the shell, several are a program and its arguments."""
+        """What is run: one word is a line for the shell, several are passed on as they are."""
         return ["sh", "-c", self.command[0]] if len(self.command) == 1 else self.command
 
 
@@ -107,26 +108,8 @@ def place(num_workers, num_servers, hosts, placement="round-robin"):
     )
 
 
-def announced_address(address, rank):
-    """The address in octal, with one leading zero more for each rank.
-
-    ps-lite numbers the nodes by the address they announce, compared as a string, highest first. So
-    `0177.0.0.1`, `00177.0.0.1`, `000177.0.0.1` become ranks 0, 1 and 2, wherever they are, and all
-    of them mean 127.0.0.1 to the system.
-    """
-    if address.startswith("<"):  # not known yet
-        return f"{address[:-1]}, octal, {rank + 1} leading zeros>"
-    octal = ".".join(f"0{int(part):o}" for part in address.split("."))
-    return "0" * rank + octal
-
-
-def announced_rank(address):
-    """The reverse of `announced_address`."""
-    return len(address) - len(address.lstrip("0")) - 1
-
-
 def environment(job, process, root, port, address, processors, attempt):
-    """What a process is told by environment variables: ps-lite's own, and a few of ours.
+    """The environment variables of a process: those of ps-lite, and a few of the launcher's.
 
     Parameters
     ----------

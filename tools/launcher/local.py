@@ -11,8 +11,8 @@ from launcher.connection import REMOTE_PYTHON
 def supervisor(_host=None):
     """The command that starts the supervisor, and its environment, which the processes inherit.
 
-    `python` means this Python where there is doubt: in a virtual environment, activated or not,
-    and where nothing else has that name.
+    In a command `python` means this Python if it belongs to a virtual environment, activated or
+    not, or if no other program has that name.
     """
     env = dict(os.environ)
     if sys.prefix != sys.base_prefix or not shutil.which("python"):

@@ -1,4 +1,4 @@
-"""What reaches the screen: every line with the name of the process that wrote it."""
+"""Print the lines of all processes, each with the name of the process that wrote it."""
 
 import argparse
 import os
@@ -8,7 +8,7 @@ import sys
 import time
 
 ROLES = ("scheduler", "server", "worker")
-BLOCKED_S = 1  # a line that takes longer to write is one that nobody reads
+BLOCKED_S = 1  # nobody reads a line that takes longer to write
 REDRAW_S = 1  # a line that ends in \r (a progress bar) is shown at most this often
 
 
@@ -36,14 +36,14 @@ def parse_show(text):
 
 
 class Blocked(OSError):
-    """Nobody reads what is written, and the job is asked to end."""
+    """A line could not be written as nobody reads, and a signal asks the job to end."""
 
 
 class Console:
     """Prints lines of processes and of the launcher itself.
 
-    Standard output stays standard output, standard error stays standard error. If one is closed
-    that is a request to stop; if its disk is full the job goes on without it.
+    Standard output stays standard output, and standard error stays standard error. A closed one is
+    a request to stop. If the disk under one is full, the job goes on without it.
     """
 
     def __init__(self, requests, timestamps=False, show=None, mask=str, several_hosts=False):
@@ -67,12 +67,12 @@ class Console:
         self._print(f"{process}{where}", text, sys.stderr if stream == "err" else sys.stdout)
 
     def say(self, text):
-        """Show lines of the launcher's own."""
+        """Show lines of the launcher itself."""
         for line in text.splitlines():
             self._print("launch", line, sys.stderr)
 
     def unblock(self):
-        """Leave a write that nobody reads, for a handler of signals that are to be heeded."""
+        """End a write that nobody reads; for the handlers of signals that ask for the end."""
         since = self._writing_since
         if since is not None and time.monotonic() - since > BLOCKED_S:
             raise Blocked

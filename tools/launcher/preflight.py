@@ -1,14 +1,14 @@
-"""Is every host ready? Asked of all at once, before anything is started."""
+"""Is every host ready? The question to each, and the judgement of its answer."""
 
 import json
-import pathlib
 import re
 import shlex
+from dataclasses import dataclass
+from typing import List
 
-from launcher import ssh
-from launcher.watch import Failure
+from launcher.connection import REMOTE
 
-SOURCE = pathlib.Path(__file__).with_name("hostcheck.py")
+SOURCE = REMOTE / "hostcheck.py"
 MIB = 1 << 20
 COLUMNS = ("host", "ssh", "python", "mxnet", "command", "folder", "network")
 FIX = {
@@ -34,90 +34,82 @@ def first_program(command):
     return words[0] if words and re.fullmatch(r"[\w./+-]+", words[0]) else ""
 
 
-def order(job, ready, address, copying):
-    """The order to a supervisor that makes its host answer."""
-    flags = "create" if copying else "-", "sh" if len(job.command) == 1 else "-"
-    program = first_program(job.command)
+def question(job, ready, address):
+    """The fields of the order "start" that makes a host answer.
+
+    Parameters
+    ----------
+    job : Job
+    ready : dict
+        The first report of the host's supervisor.
+    address : str
+        Where the scheduler is going to listen.
+    """
+    create = "create" if job.options.sync_dst_dir else "-"
+    by_shell = "sh" if len(job.command) == 1 else "-"
     python = ready["executable"], "-I", "-"
+    program = first_program(job.command)
     return {
         "name": "check",
-        "command": [*python, job.directory, flags[0], program, flags[1], address],
+        "command": [*python, job.directory, create, program, by_shell, address],
         "env": job.env["worker"],
         "stdin": SOURCE.read_text(),
     }
 
 
-def judge(lines, status, needed):
-    """What a host answered: (its answer, a list of (column, what is wrong))."""
+@dataclass
+class Finding:
+    """What became known of one host."""
+
+    mxnet: str  # its version, or None
+    row: List[str]  # of the table, under `COLUMNS`
+    fixes: List[str]  # for each thing that is wrong a line: where, what, and what to do
+
+
+def judge(host, ready, lines, status, needed):
+    """Judge what a host answered.
+
+    Parameters
+    ----------
+    host : Host
+    ready : dict
+        The first report of its supervisor.
+    lines, status : list of str, int
+        The output of the check and its exit status.
+    needed : int
+        Bytes that are going to be copied to an empty folder.
+
+    Returns
+    -------
+    Finding
+    """
+    lines = [line for line in lines if line]
     try:
         answer = json.loads(lines[-1])
     except (ValueError, IndexError):
         last = lines[-1] if lines else f"status {status}"
-        return {}, [("python", f"the check itself failed: {last}")]
-    problems = [(column, why) for column, why in answer["wrong"].items() if why]
+        answer, wrong = {}, {"python": f"the check itself failed: {last}"}
+    else:
+        wrong = {column: why for column, why in answer["wrong"].items() if why}
     free = answer.get("free")
     if needed and answer.get("empty") and free is not None and free < needed:
-        problems.append(
-            ("space", f"{free / MIB:.1f} MiB free, the copy needs {needed / MIB:.1f} MiB")
-        )
-    return answer, problems
-
-
-def row(connection, answer, problems):
-    """A host's line in the table."""
-    wrong = {column for column, _ in problems}
+        wrong["space"] = f"{free / MIB:.1f} MiB free, the copy needs {needed / MIB:.1f} MiB"
     facts = {
-        "host": connection.host,
-        "ssh": "ok",
-        "python": answer.get("python") or connection.ready["python"],
+        "host": str(host),
+        "python": answer.get("python") or ready["python"],
         "mxnet": answer.get("mxnet") or "not asked",
         "command": "ok" if answer.get("command") else "not asked",
-        "folder": "no space" if "space" in wrong else f"{(answer.get('free') or 0) >> 30} GiB free",
+        "folder": "no space" if "space" in wrong else f"{(free or 0) >> 30} GiB free",
     }
-    return [facts.get(c, "ok") if c not in wrong else "FAILED" for c in COLUMNS]
+    row = ["FAILED" if column in wrong else facts.get(column, "ok") for column in COLUMNS]
+    fixes = [f"{host}: {why}: {FIX[column]}" for column, why in wrong.items()]
+    return Finding(answer.get("mxnet"), row, fixes)
 
 
 def table(rows):
     """Rows of words under `COLUMNS`, aligned."""
     rows = [COLUMNS, *rows]
-    widths = [max(len(str(row[i])) for row in rows) for i in range(len(COLUMNS))]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
     return "\n".join(
-        "  ".join(str(word).ljust(width) for word, width in zip(row, widths)).rstrip()
-        for row in rows
+        "  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in rows
     )
-
-
-def check(attempt, address):
-    """Ask every host whether it is ready; a table if one is not, or if asked for.
-
-    Parameters
-    ----------
-    attempt : Attempt
-        Connected to all hosts.
-    address : str
-        Where the scheduler is going to listen.
-
-    Raises
-    ------
-    Failure
-        A line with a fix for all that is wrong.
-    """
-    job = attempt.job
-    orders = {}
-    for connection in attempt.connections.values():
-        connection.answers = []
-        fields = order(job, connection.ready, address, job.options.sync_dst_dir)
-        orders[connection] = ("start", fields)
-    ended = attempt.ask("exit", orders)
-    needed = ssh.size_of_copy(job.source, job.options) if job.options.sync_dst_dir else 0
-    rows, fixes = [], []
-    for connection in orders:
-        lines = [line for line in connection.answers if line]
-        answer, problems = judge(lines, ended[connection]["status"], needed)
-        attempt.record.host(connection.host, mxnet=answer.get("mxnet"))
-        rows.append(row(connection, answer, problems))
-        fixes += [f"{connection.host}: {why}: {FIX[column]}" for column, why in problems]
-    if fixes or job.options.check:
-        attempt.console.say(table(rows))
-    if fixes:
-        raise Failure("\n".join(fixes))

@@ -14,7 +14,7 @@ from launcher.report import shell_status
 class Record:
     """The folder of `--log-dir`; without one nothing is kept.
 
-    A log that cannot be written (a full disk, say) is given up with a warning: the job goes on.
+    A log that cannot be written, as the disk is full, ends with a warning. The job goes on.
     """
 
     def __init__(self, folder, job, say, mask):
@@ -37,7 +37,7 @@ class Record:
         return self.folder and self.folder / f"{process.name}.log"
 
     def open(self, process):
-        """Begin the log of a process, or go on with it."""
+        """Open the log of a process, unless an earlier try has."""
         if self.folder and process.name not in self.files:
             try:
                 self.files[process.name] = open(  # noqa: SIM115  as long as the job
@@ -94,7 +94,7 @@ class Record:
 
 
 def _each_string(data, change):
-    """Return nested lists and dicts with every string in them changed, but for names."""
+    """Change every string in nested lists and dicts, except the keys."""
     if isinstance(data, str):
         return change(data)
     if isinstance(data, dict):

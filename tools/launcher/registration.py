@@ -1,12 +1,12 @@
 """Which node got which rank: read from what the scheduler says of itself.
 
 With PS_VERBOSE=2 ps-lite's scheduler logs every node it registers. The announced address tells
-which process that is (`job.announced_address`), so the ranks are not assumed but seen.
+which process that is (`addresses.announced_address`), so the ranks are not assumed but seen.
 """
 
 import re
 
-from launcher.job import announced_rank
+from launcher.addresses import announced_rank
 
 # anywhere in the line: two threads of ps-lite may write at once
 _VERBOSE = re.compile(r"\S*ps-lite\S*van\S*:\d+: ")
@@ -48,5 +48,5 @@ class Registration:
         return True
 
     def wrong(self):
-        """The processes whose rank is not their number."""
+        """The processes that got another rank than theirs."""
         return [name for name, (rank, _, _) in self.nodes.items() if name != f"{name[:6]}-{rank}"]

@@ -5,14 +5,14 @@ import signal
 import time
 
 LONGEST = 400  # characters shown of a line; Python lists hundreds of modules after a crash
-# what to look for in the last lines, or None; the exit status, or None; the hint
+# a pattern in the last lines, or None for any; the exit status, or None for any; the hint
 HINTS = (
     (r"Host key verification failed|REMOTE HOST IDENTIFICATION", None,
      "the host's key is not the one you know: if it was reinstalled, ssh-keygen -R HOST"),
     (r"Permission denied \(", None,
      "ssh has no key that this host takes: try `ssh HOST`, then ssh-copy-id or --ssh-option=-i…"),
     (r"no connection: (kex_exchange_identification|Connection (closed|reset) by (?!UNKNOWN))", 255,
-     "its ssh server takes no more logins at once: MaxStartups in its sshd_config"),
+     "its ssh server takes no more logins at once: raise MaxStartups in its sshd_config"),
     (r"Connection refused", 255, "no ssh server listens there: is it started, is the port right?"),
     (r"Could not resolve hostname", None, "no such name: the hosts file, or ~/.ssh/config?"),
     (r"timed out|No route to host|Network is unreachable", 255, "is the host up, and in reach?"),
@@ -26,7 +26,7 @@ HINTS = (
     (r"MemoryError|Cannot allocate memory|bad_alloc|out of memory", None,
      "memory ran out: a smaller --batch-size, or fewer workers on a host"),
     (None, 137, "SIGKILL often means memory ran out: `dmesg | grep -i kill` on that host tells"),
-    (None, 75, "it was asked to stop; what it saved, the same command goes on from: --resume auto"),
+    (None, 75, "it was asked to stop: the same command goes on from what it saved (--resume auto)"),
     (None, 127, "command not found: give its full path, or put it on PATH"),
     (None, 126, "not executable: chmod +x, or put its interpreter in front"),
     (None, 139, "a crash in native code: its stack is above, if Python could print it"),
@@ -44,12 +44,12 @@ def describe(status):
 
 
 def shell_status(status):
-    """As a shell has it: 128 + n for signal n."""
+    """An exit status as a shell reports it: 128 + n for signal n."""
     return 128 - status if status < 0 else status
 
 
 def hint(text, status):
-    """What to try, or None."""
+    """Advice on what to try, or None."""
     for pattern, of_status, advice in HINTS:
         if of_status in (None, status) and (pattern is None or re.search(pattern, text)):
             return advice

@@ -1,15 +1,131 @@
-"""Try, and try again where that makes sense."""
+"""Run a job, and start it again after a failure where that makes sense."""
 
 import signal
 import time
+from dataclasses import dataclass, replace
 
 from launcher.attempt import Attempt
 from launcher.report import explain
 from launcher.watch import SAVED, Failure
 
-REPEATS = 3  # of a start that did not work out: somebody else took the port
+REPEATS = 3  # of a start that did not work out: another program took the port
 USAGE = 2  # the exit status of a program whose command line is wrong
 AWAY_S = 2  # between two tries to reach a host
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What is known of an attempt that failed.
+
+    Attributes
+    ----------
+    kind, status : str, int
+        Of its `Failure`.
+    asked : bool
+        Somebody wants the job to end.
+    ran_s : float or None
+        From the start of the processes to the failure; None if none was started.
+    now_s : float
+        The time of the decision, on any clock.
+    """
+
+    kind: str
+    status: int
+    asked: bool
+    ran_s: float
+    now_s: float
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What was counted in the attempts so far.
+
+    Attributes
+    ----------
+    number : int
+        Which try it is, from 1. A repeated start is the same try.
+    restarts : int
+        Restarts that count for `--max-restarts`.
+    repeats : int
+        Starts that were repeated because another program took the port.
+    idle_stops : int
+        Stops after saving that came within `--min-uptime`.
+    away_since : float or None
+        On the clock of `Ended.now_s`: since when a host has been waited for.
+    """
+
+    number: int = 1
+    restarts: int = 0
+    repeats: int = 0
+    idle_stops: int = 0
+    away_since: float = None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Is the job started again, and what is said about it?"""
+
+    again: bool
+    words: str
+    counters: Counters
+    pause_s: float = 0  # before it is started again
+
+
+def decide(ended, counters, options):
+    """Decide whether the job is started again after an attempt that failed.
+
+    Parameters
+    ----------
+    ended : Ended
+    counters : Counters
+    options : argparse.Namespace
+        With max_restarts, min_uptime and start_timeout.
+
+    Returns
+    -------
+    Decision
+    """
+    started = ended.ran_s is not None
+    if started:
+        counters = replace(counters, away_since=None)
+
+    def stop(words=""):
+        return Decision(False, words, counters)
+
+    def again(words, pause_s=0, **changes):
+        return Decision(True, words, replace(counters, **changes), pause_s)
+
+    if ended.asked:
+        return stop()
+    if ended.kind == "again" and counters.repeats < REPEATS:
+        return again("starting again", repeats=counters.repeats + 1)
+    if not started:
+        if ended.kind != "away" or counters.number == 1:
+            return stop()
+        limit = options.start_timeout
+        since = ended.now_s if counters.away_since is None else counters.away_since
+        if limit and ended.now_s - since >= limit:
+            return stop()
+        up_to = f", up to {limit:g} s" if limit else ""
+        return again(f"waiting for the host{up_to}", AWAY_S, away_since=since)
+    if not options.max_restarts:
+        return stop()
+    number, is_early = counters.number + 1, ended.ran_s <= options.min_uptime
+    if ended.status == SAVED:  # nobody asked us: the workers were asked, and want this
+        idle_stops = counters.idle_stops + 1 if is_early else 0
+        if idle_stops == 2:
+            return stop(f"twice in a row it stopped within --min-uptime ({options.min_uptime:g} s)")
+        return again(f"restarting (try {number})", number=number, idle_stops=idle_stops)
+    if ended.status == USAGE:
+        return stop("not restarted: with status 2 it says that its command line is wrong")
+    if is_early:
+        sooner = f"sooner than --min-uptime {options.min_uptime:g}"
+        return stop(f"not restarted: it failed {ended.ran_s:.0f} s after its start, {sooner}")
+    if counters.restarts >= options.max_restarts:
+        return stop(f"not restarted: that was --max-restarts {options.max_restarts}")
+    restarts = counters.restarts + 1
+    words = f"restarting (try {number}, {restarts} of {options.max_restarts} restarts)"
+    return again(words, number=number, restarts=restarts)
 
 
 def run_job(job, console, record, requests):
@@ -20,73 +136,42 @@ def run_job(job, console, record, requests):
     int
         What the launcher exits with.
     """
-    options = job.options
-    number, restarts, repeats, idle_stops = 1, 0, 0, 0
-    prepare, away_since, declined = True, None, None
+    counters, prepare = Counters(), True
     while True:
-        attempt = Attempt(job, console, record, requests, number, prepare)
+        attempt = Attempt(job, console, record, requests, counters.number, prepare)
         try:
             attempt.run()
             record.write(status=0, ended=time.time())
             return 0
         except Failure as error:
             failure = error
-        started = attempt.running_since is not None
-        prepare = prepare and not started
-        ran_s = failure.at - attempt.running_since if started else 0
-        again = None
-        if started:
-            away_since = None
-        if attempt.asked:
-            pass
-        elif failure.kind == "again" and repeats < REPEATS:
-            repeats += 1
-            again = "starting again"
-        elif not started and number > 1 and failure.kind == "away":
-            away_since = away_since or time.monotonic()
-            limit = options.start_timeout
-            if not limit or time.monotonic() - away_since < limit:
-                again = "waiting for the host" + (f", up to {limit:g} s" if limit else "")
-        elif not started or not options.max_restarts:
-            pass
-        elif failure.status == SAVED:  # nobody asked us: the workers were asked, and want this
-            idle_stops = 0 if ran_s > options.min_uptime else idle_stops + 1
-            if idle_stops < 2:
-                number += 1
-                again = f"restarting (try {number})"
-        elif failure.status == USAGE:
-            declined = "not restarted: with status 2 it says that its command line is wrong"
-        elif ran_s <= options.min_uptime:
-            declined = (
-                f"not restarted: it failed {ran_s:.0f} s after its start, sooner than "
-                f"--min-uptime {options.min_uptime:g}"
-            )
-        elif restarts >= options.max_restarts:
-            declined = f"not restarted: that was --max-restarts {options.max_restarts}"
-        else:
-            restarts, number = restarts + 1, number + 1
-            again = f"restarting (try {number}, {restarts} of {options.max_restarts} restarts)"
-        if again is None:
-            break
-        console.say(f"{failure.subject()}: {again}")
-        request = pause(AWAY_S if away_since else 0, requests)
-        if request:
-            name = signal.Signals(request).name
-            failure = Failure(f"stopped by {name}", 128 + request, kind="asked")
-            break
+        since = attempt.running_since
+        ran_s = None if since is None else failure.at - since
+        prepare = prepare and ran_s is None
+        ended = Ended(failure.kind, failure.status, attempt.asked, ran_s, time.monotonic())
+        decision = decide(ended, counters, job.options)
+        if not decision.again:
+            return conclude(failure, decision.words, console, record)
+        counters = decision.counters
+        console.say(f"{failure.subject()}: {decision.words}")
+        number = pause(decision.pause_s, requests)
+        if number:
+            name = signal.Signals(number).name
+            failure = Failure(f"stopped by {name}", 128 + number, kind="asked")
+            return conclude(failure, "", console, record)
+
+
+def conclude(failure, words, console, record):
+    """Say and keep what ended the job; returns its exit status."""
     log = failure.member and record.path(failure.member.process)
-    text = explain(failure, log)
-    if idle_stops >= 2:
-        text += f"\ntwice in a row it stopped within --min-uptime ({options.min_uptime:g} s)"
-    if declined:
-        text += f"\n{declined}"
+    text = explain(failure, log) + (f"\n{words}" if words else "")
     record.write(status=failure.status, cause=text, ended=time.time())
     console.say(text)
     return failure.status
 
 
 def pause(seconds, requests):
-    """Wait, unless a signal asks for the end; that signal."""
+    """Wait, unless a signal asks for the end; that signal, or None."""
     end = time.monotonic() + seconds
     while True:
         while requests:

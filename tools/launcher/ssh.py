@@ -8,20 +8,18 @@ import functools
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import tempfile
 
 from launcher.connection import REMOTE_PYTHON
-from launcher.watch import Failure
 
 CONNECT_S = 10
-CAUSE = re.compile(  # of rsync's end: its own word or ssh's, and no greeting
+CAUSE = re.compile(  # lines of rsync or ssh that say why the copy failed; others may be greetings
     r"^ssh: |kex_exchange|Connection (closed|reset|refused)|verification failed|"
     r"rsync[: (]|not found|denied"
 )
-VANISHED = 24  # rsync's status for files that went away while it copied, a log perhaps
+VANISHED = 24  # rsync's status if files were removed while it copied, a log perhaps
 NOT_COPIED = (  # by default
     ".git/",
     ".venv/",
@@ -34,14 +32,14 @@ NOT_COPIED = (  # by default
     "/checkpoints/",
     "*.params",
     "*.state",
-    "*-[0-9][0-9][0-9][0-9]*.json",  # what makes the two a checkpoint, over there as well
+    "*-[0-9][0-9][0-9][0-9]*.json",  # manifests: with one, the files on the host are a checkpoint
     "*.states",
     "*.rec",
 )
 
 
 def ssh_argv(host, options):
-    """The ssh command for a host, up to where the host's name stands."""
+    """The ssh command for a host, up to the host's name."""
     words = []
     for option in options.ssh_option:
         split = re.fullmatch(r"(-\w)\s+(.*)", option)  # '-F file' as well as -Ffile
@@ -56,7 +54,7 @@ def ssh_argv(host, options):
         f"-oConnectTimeout={CONNECT_S}",
         "-oServerAliveInterval=3",
         "-oServerAliveCountMax=3",
-        "-oClearAllForwardings=yes",  # of the user's own, which only one connection can have
+        "-oClearAllForwardings=yes",  # the user's own, which only one connection can have
         "-oRemoteCommand=none",
     ]
     if not _strict(tuple(words), host.name):
@@ -66,7 +64,7 @@ def ssh_argv(host, options):
 
 @functools.lru_cache(maxsize=None)
 def _strict(words, name):
-    """Does the user's own configuration refuse unknown hosts? Then that stands."""
+    """Does the user's own configuration refuse unknown hosts? If so it is respected."""
     try:
         done = subprocess.run(
             ["ssh", *words, "-G", "--", name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -89,7 +87,7 @@ def copy_argv(host, source, options):
     return [
         "rsync",
         "-rlptz",
-        "-s",  # spaces and the like in names are not for the far shell
+        "-s",  # the shell on the host must not split names at spaces
         *_excludes(options),
         f"--rsh={' '.join(shlex.quote(word) for word in ssh_argv(host, options))}",
         f"--rsync-path=mkdir -p -- {shlex.quote(target)} && rsync",
@@ -110,7 +108,7 @@ def size_of_copy(source, options):
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
             )
-        except FileNotFoundError:  # copy() will say so
+        except FileNotFoundError:  # the copy will say so
             return 0
     found = re.search(rb"^Total transferred file size: (\d+)", done.stdout, re.MULTILINE)
     return int(found[1]) if found else 0
@@ -124,50 +122,52 @@ def _excludes(options):
     return [f"--exclude={pattern}" for pattern in excluded]
 
 
-def copy(attempt):
-    """Copy the job's folder to every host, once each, all at once.
+class Copy:
+    """Copies of a folder to hosts, once to each, all at once."""
 
-    Raises
-    ------
-    Failure
-        rsync is missing or has failed.
-    """
-    job, running = attempt.job, {}
-    # a launcher that is killed cannot end the copy, so let the kernel do that where it can
-    until_we_end = ["setpriv", "--pdeathsig", "KILL", "--"]
-    if not _runs([*until_we_end, "true"]):  # before util-linux 2.33, or elsewhere
-        until_we_end = []
-    if not shutil.which("rsync"):
-        raise Failure("rsync is not installed here: apt-get install rsync")
-    try:
-        for host in attempt.connections:
+    def __init__(self, hosts, source, options):
+        self.commands = {host: copy_argv(host, source, options) for host in hosts}
+        self.running = {}  # by host: rsync's process, its output
+
+    def start(self):
+        """Start them all."""
+        # A launcher that is killed cannot end the copies: the kernel does, where it can.
+        until_we_end = ["setpriv", "--pdeathsig", "KILL", "--"]
+        if not _runs([*until_we_end, "true"]):  # before util-linux 2.33, or elsewhere
+            until_we_end = []
+        for host, argv in self.commands.items():
             log = tempfile.TemporaryFile()  # noqa: SIM115
             process = subprocess.Popen(
-                [*until_we_end, *copy_argv(host, job.source, job.options)],
+                [*until_we_end, *argv],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
-            running[host] = process, log
-        while any(process.poll() is None for process, _ in running.values()):
-            attempt.step()
-            attempt.raise_failure()
-    finally:
-        for process, _ in running.values():
+            self.running[host] = process, log
+
+    def poll(self):
+        """True once all have ended."""
+        return all(process.poll() is not None for process, _ in self.running.values())
+
+    def kill(self):
+        """End those that have not."""
+        for process, _ in self.running.values():
             if process.poll() is None:
                 with contextlib.suppress(OSError):
                     os.killpg(process.pid, signal.SIGKILL)  # its ssh, too
-    failed = []
-    for host, (process, log) in running.items():
-        if process.returncode not in (0, VANISHED):
-            log.seek(0)
-            said = log.read().decode("utf-8", "replace").strip().splitlines()
-            causes = [line for line in said if CAUSE.search(line)]
-            why = "".join(f": {line}" for line in (causes or said[-1:])[:1])
-            failed.append(f"{host}: rsync ended with status {process.returncode}{why}")
-    if failed:
-        raise Failure("\n".join(failed))
+
+    def errors(self):
+        """A line for each copy that has failed."""
+        failed = []
+        for host, (process, log) in self.running.items():
+            if process.returncode not in (0, VANISHED):
+                log.seek(0)
+                said = log.read().decode("utf-8", "replace").strip().splitlines()
+                causes = [line for line in said if CAUSE.search(line)]
+                why = "".join(f": {line}" for line in (causes or said[-1:])[:1])
+                failed.append(f"{host}: rsync ended with status {process.returncode}{why}")
+        return failed
 
 
 def _runs(argv):

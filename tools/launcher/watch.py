@@ -1,4 +1,4 @@
-"""What is noticed while a job runs, and what that means for it."""
+"""Handle what happens while a job runs, and decide what it means for the job."""
 
 import collections
 import queue
@@ -11,7 +11,7 @@ from launcher.job import Process
 from launcher.registration import Registration
 from launcher.report import describe, shell_status
 
-SILENCE_S = 10  # a host not heard of for this long is lost
+SILENCE_S = 10  # a host that is silent for this long is lost
 SAVED = 75  # a program's exit status for "stopped on request, after saving: start me again"
 TIMED_OUT = 124
 
@@ -26,8 +26,8 @@ class Failure(Exception):
     member : Member or None
         The process that failed.
     kind : str
-        "failed", "asked" (by a signal), "again" (the start did not work out: try once more),
-        "away" (a host cannot be reached), "hanging" (stacks are wanted).
+        "failed", "asked" (by a signal), "again" (the start did not work out, and is repeated),
+        "away" (a host cannot be reached), "hanging" (the stacks are to be printed).
     at : float
         time.monotonic() when it was noticed.
     """
@@ -46,7 +46,7 @@ class Failure(Exception):
 
 @dataclass
 class Member:
-    """A process of the job and what became of it."""
+    """A process of the job, and how it ran."""
 
     process: Process
     connection: Connection
@@ -54,7 +54,7 @@ class Member:
     started: float = None  # time.time()
     ended: float = None
     status: int = None  # -n for signal n
-    told: bool = False  # it was the launcher that asked it to end
+    told: bool = False  # the launcher asked it to end
     errors: collections.deque = field(default_factory=lambda: collections.deque(maxlen=20))
     lines: collections.deque = field(default_factory=lambda: collections.deque(maxlen=20))
 
@@ -62,7 +62,7 @@ class Member:
 class Watch:
     """Handles the events of one attempt, one at a time.
 
-    `failure` is the first thing that went wrong; what that brings about is not a cause.
+    `failure` is the first thing that went wrong. What follows from it is no cause.
     """
 
     def __init__(self, job, console, record, requests):
@@ -74,13 +74,13 @@ class Watch:
         self.failure = None
         self.ending = self.leaving = False
         self.done = False  # all workers have ended with 0: nothing can fail any more
-        self.asked = False  # somebody wants an end: nothing is started again
+        self.asked = False  # somebody asked for the end: nothing is started again
         self.running_since = None  # time.monotonic() when the processes were started
         self.bound = None  # time.monotonic() when the scheduler began to listen
         self.last_output = self.stepped = time.monotonic()
 
     def step(self, timeout=0.1):
-        """Handle one event, or what has to be noticed without one; return (connection, report)."""
+        """Handle one event and check what needs none; return (connection, report) of the event."""
         try:
             connection, report = self.events.get(timeout=timeout)
         except queue.Empty:
@@ -89,7 +89,7 @@ class Watch:
             fields = {name: value for name, value in report.items() if name != "report"}
             getattr(self, "on_" + report["report"])(connection, **fields)
         now = time.monotonic()
-        if now - self.stepped > SILENCE_S / 2:  # it was us who were away: stopped, or swapped out
+        if now - self.stepped > SILENCE_S / 2:  # the launcher was stopped, or swapped out
             for connection in self.connections.values():
                 connection.heard()
         self.stepped = now
@@ -104,7 +104,7 @@ class Watch:
         return connection, report
 
     def fail(self, message, status, member=None, kind="failed"):
-        """Only the first failure is the cause."""
+        """Note a failure; only the first one is the cause."""
         if not self.failure and not self.leaving and not self.done:
             self.failure = Failure(message, status, member, kind)
 
@@ -119,7 +119,7 @@ class Watch:
         options = self.job.options
         if options.timeout and now - self.job.began > options.timeout:
             self.asked = True  # by the command line
-            if self.running_since is None:  # a host that is away would have been waited for
+            if self.running_since is None:  # a host that is away, which would be waited for
                 self.failure = None
             self.fail(f"--timeout: not done after {options.timeout:g} s", TIMED_OUT, kind="hanging")
         if self.running_since is None:
@@ -172,7 +172,7 @@ class Watch:
 
     def on_line(self, connection, name, stream, text, end):
         member = self.members.get(name)
-        if member is None:  # a check, whose output is for us
+        if member is None:  # a check, whose output is for the launcher
             connection.answers.append(text)
             return
         if name == "scheduler" and self.on_registration(text):
@@ -186,7 +186,7 @@ class Watch:
         self.last_output = time.monotonic()  # the screen may have been slow to take it
 
     def on_registration(self, text):
-        """Take in what the scheduler says of the nodes; False if the line is for the user."""
+        """Read what the scheduler says about the nodes; False if the line is for the user."""
         nodes = self.registration
         before = nodes.complete
         ours = nodes.take(text)
@@ -199,7 +199,7 @@ class Watch:
         return ours and not self.job.options.verbose_ps
 
     def on_all_registered(self):
-        """For Attempt to say so."""
+        """Attempt says so."""
 
     def on_said(self, connection, text):
         if connection.ready and not self.leaving:  # before, it may be a greeting, or the cause
@@ -218,7 +218,7 @@ class Watch:
     def on_closed(self, connection, status):
         connection.closed = True
         status = 255 if connection.given_up else shell_status(status) or 1
-        self.fail(connection.epitaph(), status, kind="away")
+        self.fail(connection.why_closed(), status, kind="away")
 
     def on_exit(self, connection, name, status, why=""):
         member = self.members.get(name)

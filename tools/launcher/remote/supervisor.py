@@ -1,11 +1,11 @@
 """Hold the processes of one job on one host, and leave none behind.
 
-The launcher runs this file on every host: as a plain process here, through ssh elsewhere, where it
-arrives over standard input together with `host.py` and `processes.py`. Orders come in on standard
-input and reports go out on standard output, one JSON object a line.
+The launcher starts one supervisor on every host. This file arrives over standard input, together
+with `host.py` and `processes.py`. Orders follow it, and reports go out on standard output: one
+JSON object a line.
 
-Everything is ended when the connection closes, and when the launcher's heartbeat is silent for too
-long (a cut network closes nothing). A second process, the guard, does the same should this one be
+It ends everything when the connection closes, and when the launcher's heartbeat is silent for too
+long (a cut network closes nothing). A second process, the guard, does the same if the supervisor is
 killed or stopped.
 """
 
@@ -48,8 +48,8 @@ class Supervisor:
             signal.signal(number, lambda number, _: self.leave(f"it was sent signal {number}"))
 
     def run(self):
-        """Work until told to leave and nothing is left."""
-        self.outgoing += b"\n"  # what a login shell printed last may have no end
+        """Work until told to leave, and until no process is left."""
+        self.outgoing += b"\n"  # the last line of a login shell may have no end
         self.report(
             "ready",
             hostname=socket.gethostname(),
@@ -165,13 +165,13 @@ class Supervisor:
     # What the launcher can ask for
 
     def order_beat(self):
-        """Nothing: that it was heard is enough."""
+        """Nothing to do: the launcher was heard."""
 
     def order_leave(self):
         self.leave("it was told to")
 
     def order_hold(self, mark):
-        """The name of the variable that marks the try: from here on a guard stands by."""
+        """Take the name of the variable that marks the try, and start the guard."""
         self.mark = mark
         supervisor = os.getpid()
         pipe, self.guard_pipe = os.pipe()
@@ -239,7 +239,3 @@ class Supervisor:
     def order_release(self):
         """Leave the port to the scheduler."""
         self.listener.close()
-
-
-if __name__ == "__main__":
-    Supervisor().run()

@@ -2,10 +2,10 @@
 
 Goes to every host together with `supervisor.py`: standard library only, Python 3.6 or later.
 
-Each process gets a session of its own and carries a mark in its environment, LAUNCH_MARK_… with
-a number of its own try. What it forks inherits both, and is found by either: a daemon leaves the
-session but not the mark, a program that overwrites its environment (to set its title) stays in the
-session.
+Each process gets a session of its own, and a mark in its environment: LAUNCH_MARK_… with a number
+that each try draws anew. What it forks inherits both, and is found by either one. A daemon leaves
+the session but keeps the mark; a program that overwrites its environment (to set its title) loses
+the mark but stays in the session.
 """
 
 import codecs
@@ -76,7 +76,7 @@ def catches(pid, number):
 
 
 def kill_family(mark, sessions):
-    """KILL them; returns who was alive. Once is not enough: one may be forking meanwhile."""
+    """KILL them; returns who was alive. Once is not enough: one may fork meanwhile."""
     send_signal(signal.SIGKILL, sessions, os.killpg)
     living = family(mark, sessions)
     send_signal(signal.SIGKILL, living)
@@ -84,7 +84,7 @@ def kill_family(mark, sessions):
 
 
 def guard(pipe, mark, supervisor, silence_s):
-    """Wait until the supervisor ends or falls silent, then kill all that it held.
+    """Wait until the supervisor ends or falls silent, then kill all its processes.
 
     The pipe brings records of eight bytes: `+` or `-` and the number of a session, or a heartbeat.
     """
@@ -175,10 +175,10 @@ class Child:
         return family(self.mark, (self.pid,))
 
     def signal(self, number):
-        """Signal the program itself, below the shells that only wait for it.
+        """Signal the program itself, not the shells above it that only wait for it.
 
         A shell without a trap ends on TERM at once, while the program below may still be saving.
-        The program's own children (data loaders, say) are its business.
+        The program's own children, such as data loaders, are not signalled.
 
         Returns
         -------
@@ -210,7 +210,7 @@ class Child:
         self.deadline = min(self.deadline or deadline, deadline)
 
     def insist(self, now):
-        """End the shell, too, that goes on with its next command after the one that was ended."""
+        """End a shell, too, if it goes on with its next command after the stopped one."""
         if self.told and now - self.looked > 0.5:
             self.looked = now
             living = self.family()
@@ -218,7 +218,7 @@ class Child:
                 send_signal(signal.SIGTERM, living)
 
     def note_line(self, text, now):
-        """Remember when an uncaught traceback began; one that was caught is followed by more."""
+        """Note when an uncaught traceback began; after one that was caught, more output follows."""
         self.idle_since = now
         if text.endswith("Traceback (most recent call last):"):  # a progress bar may stand before
             # after "Exception in thread …" or "Exception ignored in …" the program goes on

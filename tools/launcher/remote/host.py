@@ -1,4 +1,4 @@
-"""What a host can tell of itself: its processors, its address, a free port.
+"""What a host knows about itself: its processors, its address, a free port.
 
 Goes to every host together with `supervisor.py`: standard library only, Python 3.6 or later.
 """

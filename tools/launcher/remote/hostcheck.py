@@ -1,8 +1,8 @@
-"""What a host has to say before a job starts on it: run there by preflight, Python 3.6 or later.
+"""Check a host before a job starts on it. Runs there, as preflight asks: Python 3.6 or later.
 
     python3 -I - DIRECTORY create|- PROGRAM sh|- ROOT:PORT < hostcheck.py
 
-Prints one JSON object; a value under "wrong" says why not.
+Prints one JSON object. A value under "wrong" says what is wrong.
 """
 
 import json
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-# Not imported: that takes seconds, and may need what the program does first.
+# MXNet is not imported: that takes seconds, and may need something the program does first.
 LOOK = """
 import importlib.util, os, platform, re
 print("python", platform.python_version(), sep="==")
@@ -51,14 +51,14 @@ def check_program(program, by_shell):
         and "/" not in program
         and not subprocess.call(["sh", "-c", 'command -v "$0"', program], stdout=subprocess.DEVNULL)
     ):
-        return None  # something of the shell's own
+        return None  # a builtin of the shell
     return f"{program}: command not found"
 
 
 def check_mxnet(program):
     """The versions of the command's Python and of its MXNet, and what is wrong."""
     if not re.match(r"python[\d.]*$", os.path.basename(program)):
-        return None, None, None  # a script: no telling what it runs
+        return None, None, None  # a script may run anything
     run = subprocess.run(  # noqa: UP022  Python 3.6
         [program, "-c", LOOK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60
     )
@@ -94,7 +94,7 @@ def main(directory, create, program, by_shell, address):
     answer["wrong"]["network"] = check_reach(address)
     may_be_copied = create == "create" and "/" in program
     may_be_copied = may_be_copied and (is_inside or not shutil.which(program))
-    answer["command"] = bool(program) and not may_be_copied  # else the start will tell
+    answer["command"] = bool(program) and not may_be_copied  # else the start will show it
     if answer["command"]:
         answer["wrong"]["command"] = check_program(program, by_shell == "sh")
         if not answer["wrong"]["command"]:

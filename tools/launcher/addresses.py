@@ -1,0 +1,43 @@
+"""At which addresses the processes find each other, and how an address sets a rank."""
+
+ELSEWHERE = "192.0.2.1"  # reserved for examples: whatever routes there is a host's main address
+
+
+def scheduler_address(reached):
+    """The address of the first host, as the other hosts can use it.
+
+    Parameters
+    ----------
+    reached : list of str
+        The address at which ssh found each host; "" if that is not known.
+
+    Returns
+    -------
+    address, toward : str, str or None
+        With `toward`, the first host has to say from which address it sends there: ssh found it by
+        IPv6, which MXNet cannot use, or from that host itself.
+    """
+    first = reached[0]
+    by_ipv6, from_itself = ":" in first, first.startswith("127.")
+    others = [a for a in reached if a and ":" not in a and not a.startswith("127.")]
+    if by_ipv6 or (from_itself and others):
+        return first, (others or [ELSEWHERE])[0]
+    return first, None
+
+
+def announced_address(address, rank):
+    """The address in octal, with one leading zero more for each rank.
+
+    ps-lite numbers the nodes by the address they announce, compared as a string, highest first. So
+    `0177.0.0.1`, `00177.0.0.1`, `000177.0.0.1` become ranks 0, 1 and 2, wherever they are, and all
+    of them mean 127.0.0.1 to the system.
+    """
+    if address.startswith("<"):  # not known yet
+        return f"{address[:-1]}, octal, {rank + 1} leading zeros>"
+    octal = ".".join(f"0{int(part):o}" for part in address.split("."))
+    return "0" * rank + octal
+
+
+def announced_rank(address):
+    """The reverse of `announced_address`."""
+    return len(address) - len(address.lstrip("0")) - 1
