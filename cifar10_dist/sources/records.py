@@ -124,6 +124,7 @@ class StreamLoader:
         if num_examples and num_examples > in_file:
             raise UsageError(f"--num-examples {num_examples}: {path} has {in_file}")
         self.num_examples = num_examples or in_file
+        self._uses_all = self.num_examples == in_file
         self.global_batch_size = batch_size * workers.count
         self._options = _iter_options(image_shape, batch_size, workers, augmentation)
         self._options.update(
@@ -154,13 +155,19 @@ class StreamLoader:
         """
         seed = (self._seed * 1000 + epoch) % 2**31  # a C int
         batches = _open_stream(self._path, seed=seed, seed_aug=seed, **self._options)
+        at_end_soon = self._uses_all
         for step in range(len(self)):
             batch = _next_batch(batches, self._path, self._num_classes)
             if batch is None:
                 batches.reset()
+                at_end_soon = False
                 batch = _next_batch(batches, self._path, self._num_classes)
             if step >= first_step:
                 yield Batch(batch.data[0], batch.label[0], self.global_batch_size)
+        # MXNet never gives back a batch that it has prepared and nobody has taken: take the few
+        # that are left. (Of a second pass, or with --num-examples, they are too many.)
+        while at_end_soon and _next_batch(batches, self._path, self._num_classes):
+            pass
 
 
 class StreamEvalLoader:
@@ -210,6 +217,7 @@ def _iter_options(image_shape, batch_size, workers, augmentation):
         "num_parts": workers.count,
         "part_index": workers.rank,
         "verbose": False,
+        "prefetch_buffer": 1,  # of more, MXNet never gives back some when the file is closed
         **{f"mean_{c}": m for c, m in zip("rgb", mean)},
         **{f"std_{c}": s for c, s in zip("rgb", std)},
     }
