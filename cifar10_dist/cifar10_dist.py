@@ -11,7 +11,7 @@ Two workers and two servers on this machine, then on the hosts of a file:
 
 Read ``train`` from top to bottom: it is the lesson. What it calls stands in ``training.py``,
 ``workers.py``, ``loader.py`` and ``sampler.py`` beside it. A launcher starts this same file in
-every role; servers and the scheduler never return from ``import mxnet``.
+every role; servers and the scheduler never return from its first import.
 """
 
 import mxnet_setup  # noqa: F401  first: MXNet reads these settings when it is imported

@@ -20,8 +20,6 @@ module, in this order; servers and the scheduler never return from it, as from `
 - scikit-learn and scipy.stats: MXNet imports them, with pandas, for mxnet.model.FeedForward (which
   Gluon replaced) and for its own tests. Without them the import takes two thirds of the time,
   which every process of a job pays. They stay away from MXNet only.
-- Operators: MXNet writes Python code for 2,500 functions and compiles it all. In programs each is
-  compiled when it is first called; in a notebook at once, where one may ask for its signature.
 """
 
 import ctypes
@@ -30,7 +28,6 @@ import re
 import sys
 import warnings
 from importlib import metadata, util
-from importlib.machinery import PathFinder
 from pathlib import Path
 
 from process import launched
@@ -136,39 +133,6 @@ class NotForMXNet:
                 raise ModuleNotFoundError("MXNet does without", name=name)
 
 
-class CompileLate:
-    """A finder that has MXNet's operators compiled at their first call."""
-
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        """Find the two modules that compile operators, and give them an ``exec`` of their own."""
-        if name not in ("mxnet.ndarray.register", "mxnet.symbol.register"):
-            return None
-        spec = PathFinder.find_spec(name, path)
-        run_module = spec.loader.exec_module
-
-        def exec_module(module):
-            module.exec = lambda code, _, found: found.update(define_late(code, vars(module)))
-            run_module(module)
-
-        spec.loader.exec_module = exec_module
-        return spec
-
-
-def define_late(code, names):
-    """Return a function in the place of the one that ``code`` defines, by its name."""
-    compiled = []
-
-    def operator(*args, **kwargs):
-        if not compiled:
-            found = {}
-            exec(code, names, found)
-            compiled.extend(found.values())
-        return compiled[0](*args, **kwargs)
-
-    return {re.search(r"^def (\w+)", code, re.M)[1]: operator}
-
-
 if "mxnet" in sys.modules:
     warnings.warn(
         "import mxnet_setup before mxnet: it is too late to set its threads", stacklevel=2
@@ -179,6 +143,4 @@ keep_freed_memory()
 load_cuda_libraries()
 restore_numpy_names()
 sys.meta_path.insert(0, NotForMXNet)
-if "IPython" not in sys.modules and not sys.flags.interactive:
-    sys.meta_path.insert(0, CompileLate)
 serve_if_told()

@@ -111,24 +111,6 @@ def test_importing_it_after_mxnet_says_that_it_is_too_late():
     assert b"import mxnet_setup before mxnet" in done.stderr
 
 
-def test_operators_are_compiled_when_they_are_called_and_are_the_same():
-    late = after_import("""
-import mxnet as mx
-print("define_late" in mx.nd.concat.__qualname__, mx.nd.concat.__name__)
-print("Joins" in mx.nd.concat.__doc__, mx.nd.concat(mx.nd.ones(2), mx.nd.zeros(1), dim=0).sum())
-try:
-    mx.nd.concat(mx.nd.ones(2), axis=0)
-except mx.MXNetError as error:
-    print("Cannot find argument 'axis'" in str(error))
-""")
-    assert late.split() == ["True", "concat", "True", "[2.]", "<NDArray", "1", "@cpu(0)>", "True"]
-
-
-def test_in_a_notebook_operators_keep_their_signatures():
-    ask = "import inspect, mxnet as mx; print(inspect.signature(mx.nd.concat))"
-    assert "data" in after_import(ask, before="import IPython")
-
-
 MAPPED_BY_MALLOC = """
 import ctypes
 libc = ctypes.CDLL(None)
