@@ -24,14 +24,14 @@ class Saver:
     ----------
     args : argparse.Namespace
         With ``model_prefix`` (nothing is written without), ``save_period`` and ``keep``.
-    start : resume.Start
+    start : saving.start.Start
         A resumed run keeps its name.
     facts : dict
         What each manifest says besides: options, data, numbers of steps.
     net : mxnet.gluon.HybridBlock
     trainer : mxnet.gluon.Trainer
     workers : workers.Workers
-    stopper : stopping.Stopper
+    stopper : saving.stopper.Stopper
     """
 
     def __init__(self, args, start, facts, net, trainer, workers, stopper):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from loader import Batch, EvalLoader, TrainLoader
 from mxnet import autograd
+from mxnet.contrib.amp.loss_scaler import LossScaler
 from mxnet.gluon import nn
 from networks.by_name import network_by_name, starts_with_batchnorm
 from process.flags import parse_args
@@ -117,6 +118,26 @@ def test_python_queues_only_a_few_steps_ahead():
                 run.step_done(batch, outputs, labels)
                 ahead.append(len(ahead) + 1 - Slow.finished)
     assert len(ahead) == 12 and 0 < max(ahead) <= STEPS_AHEAD + 1, ahead
+
+
+def test_gradients_of_float16_are_scaled_and_divided_by_the_scale_on_every_worker():
+    """Without a GPU, where float16 trains: its loss scale alone, on a network in float32."""
+    ctx, found = [mx.cpu()], []
+    for scale in (None, 8.0, 1024.0):
+        net = small_network(ctx)
+        trainer = create_trainer(net, 0.1)
+        if scale:
+            trainer._amp_loss_scaler = LossScaler()
+            vars(trainer._amp_loss_scaler).update(_loss_scale=scale, _next_loss_scale=scale)
+        for batch in TrainLoader(IMAGES, LABELS, 20).epoch(0):
+            train_on(batch, net, CrossEntropy(), trainer, ctx)
+        found.append(net[3].weight.data().asnumpy())
+    for weights in found[1:]:
+        np.testing.assert_allclose(weights, found[0], rtol=1e-5, atol=1e-7)
+    # Another scale, which the others use in a step in which this worker has no example.
+    vars(trainer._amp_loss_scaler).update(_loss_scale=2048.0, _next_loss_scale=2048.0)
+    train_on(Batch(None, None, 1), net, CrossEntropy(), trainer, ctx)
+    assert trainer._optimizer.rescale_grad == 1 / 2048
 
 
 def test_devices_without_an_example_stay_in_step():
