@@ -65,11 +65,14 @@ def train(args, run):
         for batch in run.batches(epoch):
             # Each device computes the gradients of its part: gluon.utils.split_and_load.
             data, labels = split_batch(batch, ctx)
-            # Losses are divided by the examples of all workers: their gradients can be added up.
+            # The losses are divided by the examples of all workers (dist_async: of this one), so
+            # that the sum of all gradients is the gradient of the mean loss.
             divisor = trainer.loss_divisor(batch)
             outputs = forward_backward(net, loss, data, labels, divisor)
-            trainer.step(1)  # adds up the gradients of all devices of all workers, and updates
+            trainer.step(1)  # adds gradients up over devices and workers, and updates the weights
             run.step_done(batch, outputs, labels)
+        if run.stopped_within(epoch):  # on request; it has saved
+            break
         if run.is_test_due(epoch):
             # Each worker tests its part of the test set; they add up their counts.
             flip = run.flips(epoch)

@@ -52,20 +52,21 @@ def split_batch(batch, ctx):
     return data, labels
 
 
-def forward_backward(net, loss, data, labels, batch_size):
+def forward_backward(net, loss, data, labels, divisor):
     """Compute the gradients of one batch, each device those of its part.
 
-    The losses are divided by ``batch_size`` here. Gradients that are added up over devices and
-    workers are then those of the mean loss, for a batch of any size, and ``trainer.step(1)`` has
-    nothing left to divide.
+    The losses are divided by the size of the whole batch here. Gradients that are added up over
+    devices and workers are then those of the mean loss, for a batch of any size, and
+    ``trainer.step(1)`` has nothing left to divide. Backward writes gradients anew: there is nothing
+    to set to zero before.
 
     Parameters
     ----------
     net, loss : mxnet.gluon.HybridBlock
     data, labels : list of NDArray, shapes (n_i, C, H, W) and (n_i,)
         A part for each device.
-    batch_size : float
-        Examples of all devices of all workers.
+    divisor : float
+        Examples of all devices of all workers, or what the Trainer says, see ``loss_divisor``.
 
     Returns
     -------
@@ -73,7 +74,7 @@ def forward_backward(net, loss, data, labels, batch_size):
     """
     with autograd.record():
         outputs = [net(x) for x in data]
-        losses = [loss(out, y) / batch_size for out, y in zip(outputs, labels)]
+        losses = [loss(out, y) / divisor for out, y in zip(outputs, labels)]
     if losses:  # a short last batch may leave this worker without an example
         autograd.backward(losses)
     return outputs
@@ -81,6 +82,8 @@ def forward_backward(net, loss, data, labels, batch_size):
 
 def evaluate(loader, net, ctx, workers, top_k=0, flip=False):
     """Measure the network on a test set that the workers share, each example counted once.
+
+    BatchNorm's running statistics are averaged over all devices of all workers before.
 
     Parameters
     ----------

@@ -1,4 +1,8 @@
-"""The flags of the program, one line each. Flags that do not go together: ``checks.py``."""
+"""The flags of the program, one line each. Flags that do not go together: ``checks.py``.
+
+Two more places may want to know a new flag: ``STEERING`` in ``saving/start.py`` if it changes the
+course of a training, and ``OWN`` in ``process/versions.py`` if workers may have different values.
+"""
 
 import argparse
 from dataclasses import dataclass

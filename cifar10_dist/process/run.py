@@ -35,6 +35,12 @@ class Run:
 
     def __init__(self, args):
         self._args = args
+        self._workers = self._images = self._loader = self._net = None  # see begin
+        self._facts = self._start = None
+        self._trainer = self._saver = self._seeds = self._progress = None  # see epochs
+        self._result, self._is_over = {}, False
+        self._epoch = self._steps_done = 0  # where the loop is
+        self._queued = deque()
         self._stopper = Stopper(is_active=bool(args.model_prefix))
         self._files = files_finished()
         if args.model_prefix and launched.is_first_worker():  # only worker 0 writes
@@ -90,21 +96,18 @@ class Run:
             Gets the state that its optimizer had.
         """
         args, workers, start = self._args, self._workers, self._start
-        self._saver = None
         if start.is_end(args.num_epochs, args.target_accuracy):
             print(f"Epoch {start.epoch - 1}: nothing is left to train", flush=True)
             return
         self._trainer = trainer
         start.restore(self._net, trainer, workers)
         self._saver = Saver(args, start, self._facts, self._net, trainer, workers, self._stopper)
-        self._seeds = None
         if draws_numbers(self._net, args.optimizer):
-            self._seeds = Seeds(args.seed, workers.rank)
+            self._seeds = Seeds(args.seed, workers.rank, args.optimizer)
         self._progress = Progress(
             workers.rank, len(self._loader), args.disp_batches, args.log_dir, bool(args.benchmark)
         )
         self._introduce()
-        self._is_over = False
         for epoch in range(start.epoch, args.num_epochs):
             self._result = {}
             self._progress.epoch_started(epoch)
@@ -115,25 +118,19 @@ class Run:
     def batches(self, epoch):
         """Yield the batches of an epoch that are left, until the last or a request to stop."""
         is_first = epoch == self._start.epoch
-        done = self._start.step if is_first else 0
-        begin = self._seeds.begin(done) if self._seeds else done
-        self._queued = deque()
+        self._epoch, self._steps_done = epoch, self._start.step if is_first else 0
+        begin = self._seeds.begin(self._steps_done) if self._seeds else self._steps_done
         with profiled(self._args.profile if is_first else None, self._workers.rank):
             for step, batch in enumerate(self._loader.epoch(epoch, begin), begin):
                 if self._seeds:
                     self._seeds.step(epoch, step)
-                if step < done:
+                if step < self._steps_done:
                     self._draw_again(batch)
                     continue
-                self._place = epoch, step
                 yield batch
-                done = step + 1
+                self._steps_done = step + 1
                 if self._stopper.should_stop():
-                    break
-            else:
-                done = len(self._loader)
-        self._trainer.epoch_done(self._workers)
-        self._is_over = self._saver.stopped_within(epoch, done)
+                    return
 
     def step_done(self, batch, outputs, labels):
         """Count a step, and wait until few enough are queued.
@@ -144,16 +141,21 @@ class Run:
         outputs, labels : list of NDArray, shapes (n_i, classes) and (n_i,)
             Of each device that had examples.
         """
-        self._progress.batch_done(*self._place, batch, outputs, labels)
+        self._progress.batch_done(self._epoch, self._steps_done, batch, outputs, labels)
         self._queued.append(outputs)  # a request to stop waits for all of these; they take memory
         if len(self._queued) > STEPS_AHEAD:
             for output in self._queued.popleft():
                 output.wait_to_read()
 
+    def stopped_within(self, epoch):
+        """Tell whether the workers were asked to stop within the epoch; if so, save."""
+        self._queued.clear()
+        self._trainer.epoch_done(self._workers)
+        return self._saver.stopped_within(epoch, self._steps_done)
+
     def is_test_due(self, epoch):
         """Tell whether to evaluate now: every ``--test-period`` epochs, and after the last."""
-        is_due = self._is_last(epoch) or (epoch + 1) % self._args.test_period == 0
-        return is_due and not self._is_over
+        return self._is_last(epoch) or (epoch + 1) % self._args.test_period == 0
 
     def flips(self, epoch):
         """Tell whether to test each image and its mirror image."""
@@ -166,8 +168,6 @@ class Run:
 
     def epoch_done(self, epoch):
         """Report the epoch and save if it is time."""
-        if self._is_over:
-            return
         result, target = self._result, self._args.target_accuracy
         if not result:
             average_statistics(self._net, self._workers)  # saved as after a test

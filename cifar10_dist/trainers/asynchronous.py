@@ -116,8 +116,8 @@ class AsyncTrainer(mx.gluon.Trainer):
         return {"staleness_mean": total / max(steps, 1), "staleness_max": int(rows[:, 2].max())}
 
     def explain(self):
-        """Yield nothing: see :meth:`explain_staleness`."""
-        return ()
+        """Return nothing: see :meth:`explain_staleness`."""
+        return []
 
     def explain_staleness(self, asked, num_workers):
         """Say which settings are not as ``asked``, name: value, as gradients come late."""

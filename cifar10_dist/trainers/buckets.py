@@ -12,11 +12,13 @@ import mxnet as mx
 import numpy as np
 from process.launched import uses_p3
 
+from trainers.worker_trainer import Exchange
+
 BUCKET_BYTES = 8 << 20
 ALIGN = 16  # elements: a cache line, which oneDNN's vectors like to start at
 
 
-class Buckets:
+class Buckets(Exchange):
     """Adds gradients up by the bucket, through the store.
 
     Parameters
@@ -42,15 +44,20 @@ class Buckets:
 
     def add_up(self):
         """Push and pull every bucket, in the order that lets the next step begin soonest."""
-        # What backward finishes first, the last two buckets, is sent at once. The others, but for
-        # the first layers', which the next step needs first, wait for the last bucket's answer: on
-        # a slow cable it comes when those have gone ahead, on a fast one they hardly wait.
-        *others, last = range(len(self._buckets))
-        for place in (last, *others[-1:], *others[:-1]):
-            if self._lets_pass and place in others[1:-1]:
+        last, *others = reversed(range(len(self._buckets)))  # as backward fills them
+        early, middle, first = others[:1], others[1:-1], others[1:][-1:]
+        # The next step needs the first layers' bucket first. Those in the middle wait for the last
+        # one's answer: on a slow cable that lets the others go ahead, on a fast one it comes soon.
+        for place in (last, *early, *first):
+            self._send(place)
+        for place in reversed(middle):
+            if self._lets_pass:
                 for bucket, before in zip(self._buckets[place], self._buckets[last]):
                     _let_pass(before, bucket)
-            self._store.pushpull(self._first_key + place, self._buckets[place], priority=-place)
+            self._send(place)
+
+    def _send(self, place):
+        self._store.pushpull(self._first_key + place, self._buckets[place], priority=-place)
 
     def _new_bucket(self, size, like):
         """Return an array (size,) of zeros for each device that an array of ``like`` is on."""

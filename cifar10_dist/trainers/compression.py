@@ -8,10 +8,12 @@ together shrink from 32 + 32 to 2 + 32 bits, 1.88 times.
 
 from process.failure import UsageError
 
+from trainers.worker_trainer import Exchange
+
 SMALLEST = 1e-6  # MXNet tells the servers the threshold in six decimals
 
 
-class TwoBits:
+class TwoBits(Exchange):
     """Adds gradients up by a push followed by a pull, which MXNet compresses.
 
     MXNet's Trainer uses ``pushpull``, which says ``Compression not supported with PushPull``.
@@ -29,7 +31,7 @@ class TwoBits:
         self._store = store
 
     def add_up(self):
-        """Push and pull every gradient, the first layers' first."""
+        """Push and pull every gradient."""
         for key, param in enumerate(self._params):
             if param.grad_req != "null":
                 self._store.push(key, param.list_grad(), priority=-key)
@@ -37,10 +39,10 @@ class TwoBits:
 
     def explain(self):
         """Say what to expect."""
-        yield (
+        return [
             "gradients in 2 bits: pushes are 16 times smaller, pulls are not, so that both "
             "together shrink 1.88 times at most"
-        )
+        ]
 
 
 def compression_params(kind, threshold, global_batch_size):

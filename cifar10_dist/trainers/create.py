@@ -1,6 +1,6 @@
 """The Trainer of each way of training: how gradients become one, and who updates with it.
 
-To add a way of exchanging gradients, write a function like :func:`on_servers`, enter it in
+To add a way of exchanging gradients, write a function like :func:`through_store`, enter it in
 ``WAYS``, and let :func:`choose_way` return its name.
 """
 
@@ -95,8 +95,8 @@ def choose_way(plan):
     if plan.args.gc_type:
         return "two bits"
     if plan.workers.count > 1:
-        return "shared memory" if plan.args.allreduce == "auto" else "servers"
-    return "one device" if len(plan.ctx) == 1 and "dist" not in plan.store.type else "servers"
+        return "shared memory" if plan.args.allreduce == "auto" else "store"
+    return "one device" if len(plan.ctx) == 1 and "dist" not in plan.store.type else "store"
 
 
 def on_one_device(plan):
@@ -104,8 +104,8 @@ def on_one_device(plan):
     return plan.worker_trainer()
 
 
-def on_servers(plan):
-    """Push gradients and pull their sums: from the servers, or from this worker's own store."""
+def through_store(plan):
+    """Push gradients to the servers and pull their sums; one worker's store adds up by itself."""
     return plan.worker_trainer(plan.store, Buckets(plan.params))
 
 
@@ -115,7 +115,7 @@ def in_shared_memory(plan):
     size = 4 * sum(param.list_data()[0].size for param in learned) * (plan.workers.count + 1)
     memory = share_memory(plan.workers, plan.ctx == [mx.cpu()], size)
     if memory is None:
-        return on_servers(plan)
+        return through_store(plan)
     return plan.worker_trainer(plan.store, SharedBuckets(plan.params, memory))
 
 
@@ -144,7 +144,7 @@ def asynchronously(plan):
 
 WAYS = {
     "one device": on_one_device,
-    "servers": on_servers,
+    "store": through_store,
     "shared memory": in_shared_memory,
     "two bits": in_two_bits,
     "asynchronous": asynchronously,

@@ -6,7 +6,7 @@ MXNet than there is by then.
 
 from mxnet.optimizer import Optimizer
 
-COUNTER_KEY = 99_999  # above the keys of any Trainer, below those of workers.py
+COUNTER_KEY = 99_999  # above the keys of any Trainer, below those of collectives.py
 
 
 class CountingOptimizer(Optimizer):

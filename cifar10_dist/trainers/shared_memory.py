@@ -184,10 +184,10 @@ class SharedBuckets(Buckets):
 
     def explain(self):
         """Say where gradients are added up."""
-        yield (
+        return [
             "all workers are on one host: gradients are added up in shared memory; "
             "--allreduce servers sends them, as between hosts"
-        )
+        ]
 
     def _new_bucket(self, size, like):
         rows = self._memory.array(size, like[0].dtype)

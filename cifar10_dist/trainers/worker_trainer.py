@@ -3,6 +3,23 @@
 import mxnet as mx
 
 
+class Exchange:
+    """How gradients are added up over devices and workers: for one device, not at all.
+
+    Other ways inherit from this one.
+    """
+
+    def connect(self, store, first_key):
+        """Prepare the kvstore, once; keys from ``first_key`` on are free."""
+
+    def add_up(self):
+        """Replace every gradient by its sum, in every step."""
+
+    def explain(self):
+        """Return lines for the user on what this way does."""
+        return []
+
+
 class WorkerTrainer(mx.gluon.Trainer):
     """A Trainer that updates on the workers, from gradients that all of them have added up.
 
@@ -18,8 +35,8 @@ class WorkerTrainer(mx.gluon.Trainer):
         Learning rate of a step, counted from 1.
     store : mxnet.kvstore.KVStore, optional
         Without it there is one device and nothing to add up.
-    exchange : buckets.Buckets, shared_memory.SharedBuckets or compression.TwoBits, optional
-        Adds the gradients up: ``connect(store, first_key)`` once, ``add_up()`` in every step.
+    exchange : Exchange, optional
+        How the gradients are added up.
     compression : dict, optional
         What MXNet calls ``compression_params``.
 
@@ -38,7 +55,7 @@ class WorkerTrainer(mx.gluon.Trainer):
         super().__init__(params, optimizer, None, store, compression, update_on_kvstore=False)
         self.learned = [param for param in self._params if param.grad_req != "null"]
         self.steps_done, self.lookahead = 0, None
-        self._schedule, self._exchange = schedule, exchange
+        self._schedule, self._exchange = schedule, exchange or Exchange()
 
     @property
     def loss_scale(self):
@@ -76,17 +93,15 @@ class WorkerTrainer(mx.gluon.Trainer):
         return {}
 
     def explain(self):
-        """Yield lines for the user on what this way of training does."""
-        return getattr(self._exchange, "explain", tuple)()
+        """Return lines for the user on what this way of training does."""
+        return self._exchange.explain()
 
     def _init_params(self):
         super()._init_params()  # worker 0's weights for all
-        if self._exchange:
-            self._exchange.connect(self._kvstore, first_key=len(self._params))
+        self._exchange.connect(self._kvstore, first_key=len(self._params))
 
-    def _allreduce_grads(self):
-        if self._exchange:
-            self._exchange.add_up()
+    def _allreduce_grads(self):  # called by step
+        self._exchange.add_up()
 
 
 def zero_idle_gradients(learned):

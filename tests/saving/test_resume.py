@@ -56,7 +56,9 @@ def test_a_training_killed_at_a_random_moment_ends_like_one_that_was_not(
 AVERAGED = ("--optimizer", "nag", "--lookahead", "4")
 
 
-@pytest.mark.parametrize("workers, options", [(0, ()), (2, AVERAGED), (0, ("--cpus", "2"))])
+@pytest.mark.parametrize(
+    "workers, options", [(0, ()), (2, AVERAGED), (0, ("--cpus", "2")), (0, ("--optimizer", "sgld"))]
+)
 def test_a_training_told_to_stop_within_an_epoch_saves_there_and_ends_like_one_that_was_not(
     tmp_path, undisturbed, workers, options
 ):
