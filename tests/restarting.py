@@ -53,10 +53,13 @@ def state(prefix, tag="0004"):
         return {name: arrays[name] for name in arrays.files}
 
 
-def assert_same(prefix, other, tag="0004"):
-    """Assert that two trainings ended in the same place, to the last bit."""
-    for read in (params, state):
+def assert_same(prefix, other, tag="0004", has_state=True):
+    """Assert that two trainings ended in the same place, to the last bit.
+
+    `has_state` tells whether the optimizer keeps arrays of its own.
+    """
+    for read, has_any in ((params, True), (state, has_state)):
         ours, theirs = read(prefix, tag), read(other, tag)
-        assert ours.keys() == theirs.keys() and ours
+        assert ours.keys() == theirs.keys() and bool(ours) == has_any
         wrong = [name for name in ours if ours[name].tobytes() != theirs[name].tobytes()]
         assert not wrong, wrong
