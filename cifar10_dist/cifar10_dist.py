@@ -75,7 +75,7 @@ def train(args, run):
             break
         if run.is_test_due(epoch):
             # Each worker tests its part of the test set; they add up their counts.
-            flip = run.flips(epoch)
+            flip = run.flips(epoch)  # --flip-test: each image and its mirror image
             run.test_done(evaluate(test_loader, net, ctx, workers, args.top_k, flip))
         run.epoch_done(epoch)
     return run.finish()

@@ -71,7 +71,7 @@ class TrainLoader:
         sampler = SplitSampler(length, self.num_workers, self.rank, order, self.global_batch_size)
         draws = self.augmentation.draw(length, self.seed, epoch)
         steps = islice(sampler.batches(), first_step, None)
-        return (self._batch(*step, draws) for step in steps)
+        return (self._batch(indices, size, draws) for indices, size in steps)
 
     def _batch(self, indices, global_size, draws):
         if not len(indices):

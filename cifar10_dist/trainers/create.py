@@ -89,7 +89,10 @@ class Plan:
 
 
 def choose_way(plan):
-    """Return the name in ``WAYS`` of how this training exchanges gradients."""
+    """Return the name in ``WAYS`` of how this training exchanges gradients.
+
+    "shared memory" is tried for any number of hosts, and gives way to "store" on several.
+    """
     if plan.workers.is_async:
         return "asynchronous"
     if plan.args.gc_type:
@@ -100,7 +103,7 @@ def choose_way(plan):
 
 
 def on_one_device(plan):
-    """Update with the gradients as they are: there are no others."""
+    """One device: there is nothing to add up."""
     return plan.worker_trainer()
 
 

@@ -80,7 +80,7 @@ class WorkerTrainer(mx.gluon.Trainer):
         self.steps_done += 1
         self.set_learning_rate(self._schedule(self.steps_done))
         zero_idle_gradients(self.learned)
-        self._scale = 1 / self.loss_scale
+        self._scale = 1 / self.loss_scale  # the Trainer multiplies gradients by it
         super().step(batch_size, ignore_stale_grad)
         if self.lookahead:
             self.lookahead.step(self.steps_done)
@@ -117,12 +117,11 @@ def zero_idle_gradients(learned):
     int
         Devices that backward has reached: they had examples.
     """
-    busy = 0
-    for device in range(len(learned[0].list_ctx())):
-        if any(param.list_data()[device]._fresh_grad for param in learned):
-            busy += 1
-            continue
-        for param in learned:
-            param.list_grad()[device][:] = 0
-            param.list_data()[device]._fresh_grad = True  # else MXNet refuses the update
-    return busy
+    devices = range(len(learned[0].list_ctx()))
+    # Backward marks the gradients that it writes as fresh, an update takes the mark away.
+    idle = [i for i in devices if not any(param.list_data()[i]._fresh_grad for param in learned)]
+    for param in learned:
+        for i in idle:
+            param.list_grad()[i][:] = 0
+            param.list_data()[i]._fresh_grad = True  # else MXNet refuses the update
+    return len(devices) - len(idle)
