@@ -1,6 +1,7 @@
 """The notebooks: what is committed, and what happens when a reader runs them."""
 
 import html.parser
+import io
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+import tokenize
 import urllib.error
 import urllib.request
 from functools import lru_cache
@@ -24,6 +26,7 @@ FOLDER = ROOT / "notebooks"
 NOTEBOOKS = sorted(path.name for path in FOLDER.glob("*.ipynb"))
 LARGEST = 300_000  # bytes
 LONGEST = 20  # lines of a code cell
+LONGEST_SHOWN = 30  # lines of code of a function that a cell displays
 RUN_LIMIT_S = 540  # of one notebook: three times what two idle cores need at most
 MACHINE_PATH = re.compile(
     r"(?<![\w.])/(?:work|home|root|tmp|usr|opt|mnt|Users|builds?)/|site-packages"
@@ -68,6 +71,24 @@ def texts_of(cell):
         for kind, content in output.get("data", {}).items():
             if kind.startswith("text/"):
                 yield re.sub(r"base64,[\w+/=]*", "", content)
+
+
+def shown_sources(notebook):
+    """The source of each function that the notebook displays."""
+    for cell in code_cells(notebook):
+        pages = [output.get("data", {}).get("text/html", "") for output in cell.outputs]
+        if re.search(r"^show\(", cell.source, flags=re.M):
+            yield from (html.unescape(re.sub("<.*?>", "", page)) for page in pages if page)
+
+
+def code_lines(source):
+    """The number of lines of a function, without docstring, comments and empty lines."""
+    lines = set()
+    for token in tokenize.generate_tokens(io.StringIO(source.strip()).readline):
+        is_text = token.type == tokenize.COMMENT or token.string.startswith('"""')
+        if token.string.strip() and not is_text:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    return len(lines)
 
 
 def tagged(notebook, tag):
@@ -213,6 +234,12 @@ def test_code_comes_in_small_pieces_between_prose(name):
         assert len(cell.source.splitlines()) <= LONGEST or "checks" in cell.metadata.get("tags", [])
     kinds = "".join(cell.cell_type[0] for cell in cells)
     assert "ccc" not in kinds
+
+
+@every_notebook
+def test_a_function_that_is_shown_is_short(name):
+    lengths = [code_lines(source) for source in shown_sources(committed(name))]
+    assert lengths and min(lengths) >= 2 and max(lengths) <= LONGEST_SHOWN
 
 
 @every_notebook
