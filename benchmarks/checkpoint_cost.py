@@ -25,6 +25,7 @@ sys.path.insert(0, str(ROOT / "cifar10_dist"))
 import mxnet_setup  # noqa: E402, F401
 
 import mxnet as mx  # noqa: E402
+
 from networks.by_name import network_by_name  # noqa: E402
 from saving.saver import Saver  # noqa: E402
 from saving.start import Start  # noqa: E402

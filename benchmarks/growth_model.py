@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+
 from contenders import Failed
 
 UNITS = {"kbit": 125, "mbit": 125_000, "gbit": 125_000_000}  # bytes a second, as tc has them

@@ -1,6 +1,7 @@
 """The picture of growth.py: what was measured with its limits, and where it leads."""
 
 import numpy as np
+
 from growth_model import (
     Future,
     bytes_a_second,

@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cifar10_dist"))
 import mxnet_setup  # noqa: E402, F401
 
 import mxnet as mx  # noqa: E402
+
 from process.failure import run  # noqa: E402
 
 WARM_UP = 2

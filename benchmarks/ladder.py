@@ -46,8 +46,9 @@ if not has_threads:  # as MXNet does by itself: half of the processors, but at l
 
 import mxnet as mx  # noqa: E402
 import numpy as np  # noqa: E402
-from loader import TrainLoader  # noqa: E402
 from mxnet import autograd, gluon  # noqa: E402
+
+from loader import TrainLoader  # noqa: E402
 from networks.one_pixel import use_products  # noqa: E402
 from process.failure import run  # noqa: E402
 from sources import synthetic  # noqa: E402

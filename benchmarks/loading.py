@@ -14,8 +14,9 @@ import mxnet_setup  # noqa: F401
 
 import mxnet as mx
 import numpy as np
-from loader import TrainLoader
 from mxnet import gluon
+
+from loader import TrainLoader
 from sources import synthetic
 from sources.augmentation import Augmentation
 

@@ -17,6 +17,7 @@ every role; servers and the scheduler never return from its first import.
 import mxnet_setup  # noqa: F401  first: MXNet reads these settings when it is imported
 
 import mxnet as mx
+
 from networks.create import create_network
 from process import failure
 from process.devices import choose_devices

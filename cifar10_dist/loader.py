@@ -6,6 +6,7 @@ from itertools import islice
 
 import mxnet as mx
 import numpy as np
+
 from sampler import SplitSampler, epoch_permutation, split_range
 from sources.augmentation import Augmentation, memory_of
 

@@ -5,6 +5,7 @@ import numpy as np
 from mxnet import autograd
 from mxnet.gluon import HybridBlock
 from mxnet.gluon.utils import split_and_load
+
 from workers import average_statistics
 
 

@@ -5,6 +5,7 @@ import time
 
 import mxnet as mx
 import numpy as np
+
 from process.collectives import Collectives, OneWorker
 from process.failure import UsageError
 from process.launched import uses_p3

@@ -4,6 +4,7 @@ import sys
 
 import mxnet as mx
 import numpy as np
+
 from launching import PROGRAMS, Job
 
 PROGRAM = str(PROGRAMS / "train_tiny.py")

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from launching import ROOT
 from parsers import flags_of, parser_of
 

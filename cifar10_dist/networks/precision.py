@@ -14,9 +14,9 @@ from pathlib import Path
 
 import mxnet as mx
 from mxnet.contrib import amp
-from process.launched import is_first_worker
 
 from networks.by_name import build_network
+from process.launched import is_first_worker
 
 PROCESSOR_HAS = {"avx512_bf16", "amx_bf16"}  # one of them
 USES_A_STEP = 5000  # of each weight, on average, from which on the casts are repaid

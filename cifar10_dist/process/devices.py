@@ -1,11 +1,11 @@
 """Which devices a worker trains on."""
 
 import mxnet as mx
-from sampler import split_range
 
 from process import launched
 from process.checks import check_devices
 from process.failure import UsageError
+from sampler import split_range
 
 
 def choose_devices(args):

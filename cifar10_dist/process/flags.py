@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from networks import fast as fast_network
-
 from process import launched
 from process.checks import check
 from process.failure import UsageError

@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 
 import mxnet as mx
-from sources.images import ImageSource
 from tqdm import tqdm
-from workers import Workers
 
 from process.failure import UsageError
 from process.messages import warn
+from sources.images import ImageSource
+from workers import Workers
 
 
 def measure_reading(args):

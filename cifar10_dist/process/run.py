@@ -6,6 +6,10 @@ The loop stays as short as it is because everything that cuts across it hangs on
 from collections import deque
 
 from mxnet import autograd
+
+from process import launched
+from process.progress import Progress, profiled
+from process.versions import describe
 from saving.checkpoint import check_prefix
 from saving.saver import Saver, files_finished
 from saving.seeds import Seeds, draws_numbers
@@ -14,10 +18,6 @@ from saving.stopper import Stopper
 from trainers.create import explain
 from training import split_batch
 from workers import average_statistics
-
-from process import launched
-from process.progress import Progress, profiled
-from process.versions import describe
 
 STEPS_AHEAD = 2  # that Python may queue before MXNet has computed them
 

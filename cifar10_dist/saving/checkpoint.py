@@ -23,6 +23,7 @@ from pathlib import Path
 
 import mxnet as mx
 import numpy as np
+
 from process.failure import UsageError
 
 FORMAT = "cifar10_dist checkpoint 1"

@@ -5,11 +5,11 @@ import datetime
 import threading
 
 import mxnet as mx
+
 from networks.by_name import network_json
 from process.failure import STOPPED
 from process.messages import warn
 from process.versions import all_versions
-
 from saving import checkpoint
 from saving.state import collect_optimizer, gather_statistics, mean_statistics
 

@@ -2,6 +2,7 @@
 
 import mxnet as mx
 import numpy as np
+
 from networks.by_name import network_json
 
 # Seeding takes MXNet 6 ms (1024 generators), so it is not done in every step. A training that was

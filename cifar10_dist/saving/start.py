@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import mxnet as mx
+
 from process import launched
 from process.failure import UsageError
 from process.messages import warn
-
 from saving import checkpoint
 from saving.checkpoint import Broken, Entry
 from saving.saver import new_run

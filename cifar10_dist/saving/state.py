@@ -2,6 +2,7 @@
 
 import mxnet as mx
 import numpy as np
+
 from workers import running_statistics
 
 # Numbers that some optimizers move from step to step, besides the counters that all have.

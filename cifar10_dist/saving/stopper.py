@@ -12,6 +12,7 @@ import threading
 import time
 
 import mxnet as mx
+
 from process.failure import STOPPED
 from process.launched import grace_s
 from process.messages import say

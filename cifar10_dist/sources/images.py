@@ -10,10 +10,10 @@ from pathlib import Path
 
 import mxnet as mx
 import numpy as np
+
 from loader import EvalLoader, RepeatedBatch, TrainLoader
 from process.failure import UsageError
 from process.messages import warn
-
 from sources import records, synthetic
 from sources.augmentation import Augmentation
 from sources.download import CIFAR10, DownloadError, fetch

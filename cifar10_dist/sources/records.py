@@ -5,8 +5,9 @@ from pathlib import Path
 
 import mxnet as mx
 import numpy as np
-from loader import Batch
 from mxnet import recordio
+
+from loader import Batch
 from process.failure import UsageError
 
 

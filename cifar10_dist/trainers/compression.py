@@ -7,7 +7,6 @@ together shrink from 32 + 32 to 2 + 32 bits, 1.88 times.
 """
 
 from process.failure import UsageError
-
 from trainers.worker_trainer import Exchange
 
 SMALLEST = 1e-6  # MXNet tells the servers the threshold in six decimals

@@ -11,6 +11,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
 import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
 
 import mxnet as mx
+
 from networks.by_name import network_by_name
 from process.failure import run
 from training import CrossEntropy, forward_backward

@@ -12,6 +12,7 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 
 import mxnet as mx
 import numpy as np
+
 from loader import EvalLoader
 from networks.create import create_network
 from process.devices import choose_devices

@@ -9,6 +9,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
 import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
 
 import mxnet as mx
+
 from process.failure import run
 
 

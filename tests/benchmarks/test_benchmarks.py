@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 import report
 from bench import figures
 from comparison import ratio, take_turns

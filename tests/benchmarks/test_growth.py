@@ -4,8 +4,11 @@ import csv
 import subprocess
 import sys
 
-import growth
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import growth
 from growth import Measured
 from growth_model import (
     Fit,
@@ -20,8 +23,6 @@ from growth_model import (
     ring,
     servers_everywhere,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 from launching import ROOT, why_no_cluster
 
 TIME_BUDGET_S = 25

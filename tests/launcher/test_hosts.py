@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from launcher.addresses import ELSEWHERE, announced_address, announced_rank, scheduler_address
 from launcher.hosts import Host, HostsError, parse_host, read_hosts
 from launcher.job import PlacementMistake, place

@@ -12,6 +12,7 @@ import signal
 import time
 
 import pytest
+
 from launching import CLUSTER, PROGRAMS, Job, cluster, on_hosts, why_no_cluster
 
 RUNS = int(os.environ.get("LAUNCH_CHAOS_RUNS", "10"))

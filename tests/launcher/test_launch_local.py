@@ -5,6 +5,7 @@ import signal
 import time
 
 import pytest
+
 from launching import SUM_RANKS, Job, launch, shell
 
 TIME_BUDGET_S = 110

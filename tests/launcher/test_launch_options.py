@@ -12,6 +12,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from launch import parse_args
 from launcher.report import hint
 from launching import ROOT, SUM_RANKS, Job, launch, shell

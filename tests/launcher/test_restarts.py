@@ -4,6 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+
 from launcher.restarts import AWAY_S, Counters, Decision, Ended, decide
 
 TIME_BUDGET_S = 5

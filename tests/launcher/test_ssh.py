@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import pytest
+
 from launching import CLUSTER, PROGRAMS, ROOT, Job, cluster, launch, on_hosts, shell, why_no_cluster
 
 TIME_BUDGET_S = 180

@@ -10,6 +10,7 @@ import sys
 import time
 
 import pytest
+
 from launcher.connection import BOOTSTRAP, REMOTE_PYTHON
 from launching import ROOT, Job, shell
 

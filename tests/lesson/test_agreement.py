@@ -4,6 +4,7 @@ import shutil
 import sys
 
 import pytest
+
 from launching import PROGRAM, ROOT, launch
 
 TIME_BUDGET_S = 50

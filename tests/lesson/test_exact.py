@@ -11,8 +11,9 @@ import sys
 import mxnet as mx
 import numpy as np
 import pytest
-from launching import launch
 from mxnet import autograd
+
+from launching import launch
 from programs import exact
 from sampler import epoch_permutation
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from loader import EvalLoader, TrainLoader
 from sources.augmentation import PIECE, Augmentation
 

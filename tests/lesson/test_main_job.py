@@ -7,6 +7,7 @@ import sys
 import mxnet as mx
 import numpy as np
 import pytest
+
 from launching import PROGRAM, TRAIN, accuracies, launch, train
 from process.progress import Progress
 from record_files import write

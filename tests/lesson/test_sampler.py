@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from sampler import SplitSampler, epoch_permutation, split_range
 
 TIME_BUDGET_S = 10

@@ -6,10 +6,11 @@ from types import SimpleNamespace
 import mxnet as mx
 import numpy as np
 import pytest
-from loader import Batch, EvalLoader, TrainLoader
 from mxnet import autograd
 from mxnet.contrib.amp.loss_scaler import LossScaler
 from mxnet.gluon import nn
+
+from loader import Batch, EvalLoader, TrainLoader
 from networks.by_name import network_by_name, starts_with_batchnorm
 from process.flags import parse_args
 from process.run import STEPS_AHEAD, Run

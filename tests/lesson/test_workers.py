@@ -4,8 +4,9 @@ import sys
 
 import mxnet as mx
 import pytest
-from launching import launch
 from mxnet.gluon import nn
+
+from launching import launch
 from workers import Workers, average_statistics
 
 TIME_BUDGET_S = 50

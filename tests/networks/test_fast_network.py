@@ -5,6 +5,7 @@ import json
 import mxnet as mx
 import numpy as np
 import pytest
+
 from launching import TRAIN, accuracies, launch, train
 from networks import fast as fast_network
 from networks.by_name import network_by_name

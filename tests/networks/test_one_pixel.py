@@ -3,9 +3,10 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from launching import PROGRAMS, launch, train
 from mxnet import autograd
 from mxnet.gluon import nn
+
+from launching import PROGRAMS, launch, train
 from networks import one_pixel
 from networks.by_name import build_network, network_by_name, network_json
 from networks.one_pixel import OnePixelConv2D, as_convolutions, use_products

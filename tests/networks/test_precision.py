@@ -4,8 +4,9 @@ from argparse import Namespace
 
 import mxnet as mx
 import pytest
-from launching import accuracies, train
 from mxnet.gluon import nn
+
+from launching import accuracies, train
 from networks.by_name import build_network
 from networks.precision import choose_dtype, processor_flags, uses_of_a_weight
 

@@ -7,9 +7,10 @@ import hashlib
 import http.server
 import threading
 
-import digits
 import numpy as np
 import pytest
+
+import digits
 from sources.download import Collection
 
 TIME_BUDGET_S = 10

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 from itertools import combinations
 
 import pytest
+
 from launching import ROOT
 from sampler import SplitSampler, epoch_permutation
 

@@ -3,13 +3,13 @@
 import re
 
 import pytest
+
+from cifar10_dist import main
 from launching import launch, train
 from parsers import flags_of, parser_of
 from process.devices import share_gpus
 from process.failure import UsageError
 from process.flags import WITHOUT_EFFECT, parse_args
-
-from cifar10_dist import main
 
 TIME_BUDGET_S = 60
 

@@ -9,6 +9,7 @@ from unittest import mock
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+
 from launching import train
 from process import values
 from process.checks import CHECKS, DEVICE_CHECKS, check_devices

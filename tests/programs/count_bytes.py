@@ -14,9 +14,10 @@ import mxnet_setup  # noqa: F401  first
 
 import mxnet as mx
 from mxnet.gluon import nn
+from shifted import Shifted
+
 from process.failure import run
 from process.flags import parse_args
-from shifted import Shifted
 from trainers.create import create_trainer
 from workers import Workers
 

@@ -10,11 +10,12 @@ import sys
 import mxnet_setup  # noqa: F401  first
 
 import mxnet as mx
-from loader import Batch
 from mxnet.gluon import HybridBlock
+from shifted import Shifted
+
+from loader import Batch
 from process.failure import run
 from process.flags import parse_args
-from shifted import Shifted
 from trainers.create import create_trainer
 from training import forward_backward, split_batch
 from workers import Workers

@@ -10,11 +10,12 @@ import mxnet_setup  # noqa: F401  first
 
 import mxnet as mx
 import numpy as np
-from loader import EvalLoader, TrainLoader
 from mxnet.gluon import nn
+from shifted import Shifted
+
+from loader import EvalLoader, TrainLoader
 from process.failure import run
 from process.flags import parse_args
-from shifted import Shifted
 from sources.augmentation import Augmentation
 from trainers.create import create_trainer
 from trainers.shared_memory import SharedBuckets

@@ -8,6 +8,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn
 from shifted import Shifted
+
 from trainers.buckets import Buckets
 from trainers.create import share_weights
 from trainers.worker_trainer import WorkerTrainer

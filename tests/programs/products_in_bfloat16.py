@@ -6,6 +6,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.contrib import amp
 from mxnet.gluon import nn
+
 from networks.by_name import network_by_name
 from networks.one_pixel import OnePixelConv2D, _blocks, use_products
 

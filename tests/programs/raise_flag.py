@@ -5,6 +5,7 @@ import argparse
 import mxnet_setup  # noqa: F401
 
 import mxnet as mx
+
 from process.failure import run
 from saving.stopper import Flag
 from workers import Workers

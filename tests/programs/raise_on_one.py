@@ -3,6 +3,7 @@
 import mxnet_setup  # noqa: F401  first
 
 import mxnet as mx
+
 from process.failure import run
 
 

@@ -1,9 +1,9 @@
 """Train as the program does, and compare the parameters of all workers after each evaluation."""
 
 import numpy as np
-from process.failure import run
 
 import cifar10_dist
+from process.failure import run
 
 
 def compare(net, workers):

@@ -1,6 +1,7 @@
 """Several Trainers on one store, which can be created only once."""
 
 import mxnet as mx
+
 from trainers.server_optimizer import COUNTER_KEY
 
 

@@ -6,8 +6,9 @@ import mxnet_setup  # noqa: F401  first
 
 import mxnet as mx
 import numpy as np
-import workers as workers_module
 from mxnet.gluon import nn
+
+import workers as workers_module
 from process.failure import UsageError, run
 from trainers.compression import compression_params
 from workers import Workers, average_statistics

@@ -11,10 +11,10 @@ import mxnet_setup  # noqa: F401
 
 import mxnet as mx
 from mxnet.gluon import nn
-from process.failure import run
-from sources import synthetic
 
 import cifar10_dist
+from process.failure import run
+from sources import synthetic
 
 
 def create_network(args, ctx, train_loader):

@@ -12,9 +12,10 @@ from pathlib import Path
 import mxnet as mx
 import numpy as np
 import pytest
-from launching import PROGRAM, ROOT
 from mxnet.contrib.amp.loss_scaler import LossScaler
 from mxnet.gluon import nn
+
+from launching import PROGRAM, ROOT
 from restarting import finished, params, training
 from saving import checkpoint
 from saving.checkpoint import Broken

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import mxnet as mx
 import numpy as np
+
 from restarting import finished, params, training
 
 TIME_BUDGET_S = 15

@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+
 from restarting import SLOW, assert_same, finished, params, training
 
 TIME_BUDGET_S = 130

@@ -5,6 +5,7 @@ import shutil
 
 import mxnet as mx
 import pytest
+
 from restarting import assert_same, finished, training
 from saving import checkpoint
 from saving.start import _check_place

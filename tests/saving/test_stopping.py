@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+
 from launcher.remote.processes import catches
 from launching import PROGRAMS, ROOT, launch
 from restarting import ENVIRONMENT, OPTIONS, PROGRAM, SLOW, Job, finished, training

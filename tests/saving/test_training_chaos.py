@@ -3,6 +3,7 @@
 import os
 
 import pytest
+
 import training_chaos
 from launching import cluster, why_no_cluster
 

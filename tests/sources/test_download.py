@@ -15,6 +15,7 @@ import threading
 from pathlib import Path
 
 import pytest
+
 from process.failure import UsageError
 from sources import download
 from sources.download import Collection, DownloadError

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from mxnet import recordio
+
 from process.failure import UsageError
 from record_files import png, write
 from sources import records

@@ -3,8 +3,9 @@
 import hashlib
 
 import numpy as np
-from launching import train
 from sklearn.linear_model import LogisticRegression
+
+from launching import train
 from sources import synthetic
 
 TIME_BUDGET_S = 190

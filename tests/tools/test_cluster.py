@@ -10,6 +10,7 @@ import sys
 import time
 
 import pytest
+
 from cluster_network import CONGESTION_CONTROLS
 from launching import CLUSTER, ROOT, cluster, why_no_cluster
 

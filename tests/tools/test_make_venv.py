@@ -8,8 +8,9 @@ import subprocess
 import sys
 import time
 
-import make_venv
 import pytest
+
+import make_venv
 
 TIME_BUDGET_S = 130
 PYTHON = os.path.realpath(sys.executable)  # the interpreter that .venv links to

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 import smoke_pythons
 
 TIME_BUDGET_S = 160  # two environments to install

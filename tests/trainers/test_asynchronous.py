@@ -6,6 +6,7 @@ import pickle
 
 import mxnet as mx
 import pytest
+
 from launching import TRAIN, accuracies, launch
 from trainers.asynchronous import AsyncTrainer, allow_for_staleness
 

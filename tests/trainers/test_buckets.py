@@ -3,8 +3,9 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from launching import TRAIN, launch
 from mxnet.gluon import nn
+
+from launching import TRAIN, launch
 from trainers import buckets
 from trainers.buckets import Buckets, _group
 from trainers.lookahead import Lookahead

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+
 from launching import TRAIN, accuracies, launch
 from process.failure import UsageError
 from trainers.compression import compression_params

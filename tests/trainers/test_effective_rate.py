@@ -5,6 +5,7 @@ import math
 import sys
 
 import pytest
+
 from launching import launch
 from programs import effective_rate
 

@@ -6,8 +6,9 @@ import threading
 import mxnet as mx
 import numpy as np
 import pytest
-from launching import launch
 from mxnet.gluon import nn
+
+from launching import launch
 from process.flags import parse_args
 from trainers import optimizers
 from trainers.buckets import _let_pass

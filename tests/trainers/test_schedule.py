@@ -3,6 +3,7 @@
 import math
 
 import pytest
+
 from trainers.schedule import create_schedule, scaled_learning_rate
 
 TIME_BUDGET_S = 10

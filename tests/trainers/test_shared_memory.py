@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+
 from launching import PROGRAM, TRAIN, accuracies, launch
 from trainers.shared_memory import BLOCK
 
