@@ -87,19 +87,19 @@ def find_start(args, facts, net, workers):
     if args.load_epoch is None and ((args.resume == "none" and not restarted) or not _asks(args)):
         if workers.rank == 0 and args.model_prefix and checkpoint.find(args.model_prefix):
             warn(
-                f"{_place(args.model_prefix)}-* are replaced by those of a new training; "
+                f"{_place(args.model_prefix, '-*')} are replaced by those of a new training; "
                 "--resume auto would go on from them"
             )
         return Start()
     entries, goes_on, missing = _candidates(args, facts["job"], restarted)
-    _look_elsewhere(entries, missing, workers)
+    _look_elsewhere(entries, missing, goes_on, workers)
     chosen, params, state = None, b"", b""
     if workers.rank == 0 and entries:
         chosen, params, state = _first_usable(entries, facts, net)
     chosen = json.loads(workers.hand_out(json.dumps(chosen).encode()))
     if chosen is None:
         if workers.rank == 0:
-            print(f"no {_place(args.model_prefix)}-*.json: starting afresh", flush=True)
+            print(f"no {_place(args.model_prefix, '-*.json')}: starting afresh", flush=True)
         return Start()
     name, manifest = chosen
     params, state = workers.hand_out(params), workers.hand_out(state)
@@ -156,7 +156,7 @@ def _candidates(args, job, restarted):
     return named + [e for e in entries if (e.epoch, e.step) < position], False, None
 
 
-def _look_elsewhere(entries, missing, workers):
+def _look_elsewhere(entries, missing, may_be_missing, workers):
     """Stop worker 0 if it lacks what another worker has on its own host."""
     newest = entries[0] if entries else None
     age = newest.age() if newest and newest.manifest else None
@@ -172,7 +172,7 @@ def _look_elsewhere(entries, missing, workers):
                 f"worker 0 has {here}; worker {rank} has {place}: copy the files to worker 0's "
                 "host, or let worker 0 run where they are (--resume none starts afresh)"
             )
-    if missing and not missing.endswith("*.json"):
+    if missing and not may_be_missing:
         raise UsageError(f"there is no {_place(missing)}")
 
 
@@ -254,6 +254,6 @@ def _tell(start, facts):
         warn(f"not as saved: {', '.join(changed)}")
 
 
-def _place(name):
+def _place(name, ending=""):
     """A path as somebody on another host can find it."""
-    return f"{os.path.abspath(name)} on {socket.gethostname()}"
+    return f"{os.path.abspath(name)}{ending} on {socket.gethostname()}"

@@ -77,7 +77,9 @@ def test_any_kill_ends_the_job_and_leaves_nothing(tmp_path, seed):
     os.kill(pid, number)
     told = f"{signal.Signals(number).name} to {victim}: {job.text()}"
     try:
-        status = job.wait(40)
+        status = job.wait(90)
+    except AssertionError as error:
+        raise AssertionError(f"{told}\n{error}") from None
     finally:
         job.popen.kill()  # not to disturb the next one
     assert status != 0, told

@@ -6,7 +6,7 @@ import shutil
 import mxnet as mx
 import pytest
 
-from restarting import assert_same, finished, training
+from restarting import ENVIRONMENT, PROGRAM, Job, assert_same, finished, training
 from saving import checkpoint
 from saving.start import _check_place
 
@@ -184,3 +184,15 @@ def test_parts_of_streamed_files_are_not_those_of_another_number_of_workers():
 def test_a_new_training_says_that_it_replaces_the_checkpoints_of_another(saved):
     said = go_on(saved)
     assert "are replaced by those of a new training; --resume auto would go on" in said
+
+
+@pytest.mark.parametrize("wanted", ["autoo", "other/model"])
+@pytest.mark.parametrize("has_prefix", [True, False])
+def test_a_path_to_resume_from_that_is_not_there_changes_nothing(saved, wanted, has_prefix):
+    before = {path.name: path.read_bytes() for path in saved.glob("model*")}
+    options = ("--data", "synthetic", "--num-examples", "280", "--resume", str(saved / wanted))
+    prefix = ("--model-prefix", str(saved / "model")) if has_prefix else ()
+    job = finished(Job(saved, *options, *prefix, env=ENVIRONMENT, program=PROGRAM), 2)
+    (line,) = [line for line in job.stderr.splitlines() if "warning" not in line]
+    assert f"error: there is no {saved / wanted}-*.json on " in line
+    assert {path.name: path.read_bytes() for path in saved.glob("model*")} == before
