@@ -50,15 +50,14 @@ def train(args, run):
     """
     ctx = choose_devices(args)  # [gpu(0), gpu(1)], or [cpu(0)]
     images = ImageSource(args)
+    net = create_network(args, ctx, images)
+    loss = CrossEntropy(args.label_smoothing)
+    loss.hybridize(static_alloc=True, static_shape=True)
 
     # The store connects the devices of this worker, and all workers through the servers.
     store = mx.kv.create(args.kv_store)
     workers = Workers(store)
     train_loader, test_loader = images.split(workers)  # each worker gets its part
-
-    net = create_network(args, ctx, train_loader)
-    loss = CrossEntropy(args.label_smoothing)
-    loss.hybridize(static_alloc=True, static_shape=True)
     steps_done = run.begin(workers, images, train_loader, net)  # 0, or those of a checkpoint
     trainer = create_trainer(args, net, ctx, store, workers, len(train_loader), steps_done)
 

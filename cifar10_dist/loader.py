@@ -53,10 +53,6 @@ class TrainLoader:
         self.num_workers, self.rank, self.seed = num_workers, rank, seed
         self.augmentation = augmentation or Augmentation()
 
-    def sample(self, number):
-        """Return up to ``number`` images, scaled, the same on every worker: (n, C, H, W)."""
-        return self.augmentation.scale(self.images[:number])
-
     def __len__(self):
         """Return the number of steps of an epoch, the same for every worker."""
         return -(-len(self.labels) // self.global_batch_size)
@@ -107,10 +103,6 @@ class RepeatedBatch:
 
     def __len__(self):
         return len(self._loader)
-
-    def sample(self, number):
-        """Return images as the loader does."""
-        return self._loader.sample(number)
 
     def epoch(self, epoch, first_step=0):
         """Yield as many batches as the loader would."""

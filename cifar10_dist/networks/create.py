@@ -7,7 +7,7 @@ from networks.fast import num_to_whiten
 from networks.precision import set_dtype
 
 
-def create_network(args, ctx, train_loader):
+def create_network(args, ctx, images):
     """Create the network, with the same weights on every device of every worker.
 
     Parameters
@@ -15,8 +15,8 @@ def create_network(args, ctx, train_loader):
     args : argparse.Namespace
         ``--dtype auto`` is replaced by what it stands for.
     ctx : list of mxnet.Context
-    train_loader : loader.TrainLoader
-        ``--network fast`` computes its first layer from some of the images.
+    images : sources.images.ImageSource
+        ``--network fast`` computes its first layer from some of them.
 
     Returns
     -------
@@ -27,5 +27,5 @@ def create_network(args, ctx, train_loader):
     mx.random.seed(args.seed)
     net = network_by_name(args.network, args.num_classes, args.image_shape, ctx, args.num_layers)
     if args.network == "fast":
-        net.whiten(train_loader.sample(num_to_whiten(args.image_shape)))
+        net.whiten(images.sample(num_to_whiten(args.image_shape)))
     return net

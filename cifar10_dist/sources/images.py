@@ -67,6 +67,20 @@ class ImageSource:
             sizes = (str(os.path.getsize(path)) for path in (args.data_train, args.data_val))
             self.fingerprint = f"streamed files of {', '.join(sizes)} bytes"
 
+    def sample(self, number):
+        """Return up to ``number`` training images, scaled, the same on every worker.
+
+        Returns
+        -------
+        ndarray of float32, shape (n, C, H, W)
+        """
+        args = self._args
+        if self.arrays:
+            return self.augmentation.scale(self.arrays[0][:number])
+        length = args.num_examples or records.count(args.data_train)
+        stream = (args.data_train, args.image_shape, args.num_classes)
+        return records.sample(*stream, min(number, length), self.augmentation)
+
     def split(self, workers):
         """Create this worker's loaders.
 

@@ -103,6 +103,12 @@ def check_labels(path, labels, num_classes, of_what=""):
         )
 
 
+def sample(path, image_shape, num_classes, number, augmentation):
+    """Return the first ``number`` images of a file, scaled but not changed: (number, C, H, W)."""
+    batches = _open_stream(path, **_iter_options(image_shape, number, augmentation))
+    return _next_batch(batches, path, num_classes).data[0].asnumpy()
+
+
 class StreamLoader:
     """Batches read from disk by MXNet's own threads, for files that memory does not hold.
 
@@ -127,7 +133,7 @@ class StreamLoader:
         self.num_examples = num_examples or in_file
         self._uses_all = self.num_examples == in_file
         self.global_batch_size = batch_size * workers.count
-        self._options = _iter_options(image_shape, batch_size, workers, augmentation)
+        self._options = _iter_options(image_shape, batch_size, augmentation, workers)
         self._options.update(
             shuffle=True,
             rand_crop=augmentation.random_crop,
@@ -136,13 +142,6 @@ class StreamLoader:
             fill_value=0,  # MXNet's own is 255
         )
         self._path, self._num_classes, self._seed = path, num_classes, seed
-
-    def sample(self, number):
-        """Return up to ``number`` images, scaled, the same on every worker: (n, C, H, W)."""
-        plain = {"shuffle": False, "rand_crop": False, "rand_mirror": False, "pad": 0}
-        whole = {"num_parts": 1, "part_index": 0, "batch_size": min(number, self.num_examples)}
-        batches = _open_stream(self._path, **dict(self._options, **plain, **whole))
-        return _next_batch(batches, self._path, self._num_classes).data[0].asnumpy()
 
     def __len__(self):
         """Return the number of steps of an epoch."""
@@ -181,7 +180,7 @@ class StreamEvalLoader:
         # numbers of bytes.
         largest = max(1, count(path) // workers.count // 2)
         batch_size = min(batch_size, largest)
-        self._options = _iter_options(image_shape, batch_size, workers, augmentation)
+        self._options = _iter_options(image_shape, batch_size, augmentation, workers)
 
     def __iter__(self):
         batches = _open_stream(self._path, **self._options)
@@ -210,13 +209,13 @@ def _next_batch(stream, path, num_classes):
     return batch
 
 
-def _iter_options(image_shape, batch_size, workers, augmentation):
+def _iter_options(image_shape, batch_size, augmentation, workers=None):
     mean, std = augmentation.mean, augmentation.std
     return {
         "data_shape": tuple(image_shape),
         "batch_size": batch_size,
-        "num_parts": workers.count,
-        "part_index": workers.rank,
+        "num_parts": workers.count if workers else 1,
+        "part_index": workers.rank if workers else 0,
         "verbose": False,
         "prefetch_buffer": 1,  # of more, MXNet never gives back some when the file is closed
         **{f"mean_{c}": m for c, m in zip("rgb", mean)},

@@ -31,7 +31,7 @@ def main():
     store = mx.kv.create(args.kv_store)
     workers = Workers(store)
     train_loader, share = source.split(workers)
-    net, loss = create_network(args, ctx, train_loader), CrossEntropy()
+    net, loss = create_network(args, ctx, source), CrossEntropy()
     trainer = create_trainer(args, net, ctx, store, workers, len(train_loader))
     for epoch in range(args.num_epochs):
         for batch in train_loader.epoch(epoch):

@@ -17,7 +17,7 @@ from process.failure import run
 from sources import synthetic
 
 
-def create_network(args, ctx, train_loader):
+def create_network(args, ctx, images):
     mx.random.seed(args.seed)
     with mx.name.NameManager():
         net = nn.HybridSequential()
