@@ -5,7 +5,7 @@ import math
 import mxnet as mx
 
 from trainers.server_optimizer import COUNTER_KEY, CountingOptimizer
-from trainers.worker_trainer import zero_idle_gradients
+from trainers.worker_trainer import mark_as_used, zero_idle_gradients
 
 
 def allow_for_staleness(lr, momentum, num_workers):
@@ -86,9 +86,7 @@ class AsyncTrainer(mx.gluon.Trainer):
         """
         if zero_idle_gradients(self.learned):
             super().step(batch_size, ignore_stale_grad)
-        for param in self.learned:
-            for data in param.list_data():
-                data._fresh_grad = False  # MXNet does this where workers update
+        mark_as_used(self.learned)  # MXNet does so only where workers update
 
     def epoch_done(self, workers):
         """Pull the newest weights, which other workers have moved since."""

@@ -82,6 +82,8 @@ class WorkerTrainer(mx.gluon.Trainer):
         zero_idle_gradients(self.learned)
         self._scale = 1 / self.loss_scale  # the Trainer multiplies gradients by it
         super().step(batch_size, ignore_stale_grad)
+        if self.loss_scale != 1:
+            mark_as_used(self.learned)  # MXNet does not where it skips an update
         if self.lookahead:
             self.lookahead.step(self.steps_done)
 
@@ -125,3 +127,10 @@ def zero_idle_gradients(learned):
             param.list_grad()[i][:] = 0
             param.list_data()[i]._fresh_grad = True  # else MXNet refuses the update
     return len(devices) - len(idle)
+
+
+def mark_as_used(learned):
+    """Take the mark away from gradients that backward has written: they are of the last step."""
+    for param in learned:
+        for data in param.list_data():
+            data._fresh_grad = False

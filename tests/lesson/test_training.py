@@ -141,6 +141,21 @@ def test_gradients_of_float16_are_scaled_and_divided_by_the_scale_on_every_worke
     assert trainer._optimizer.rescale_grad == 1 / 2048
 
 
+def test_an_update_that_float16_skips_leaves_no_gradient_for_the_next_step():
+    ctx = [mx.cpu()]
+    net = small_network(ctx)
+    trainer = create_trainer(net, 0.1)
+    trainer._amp_loss_scaler = LossScaler()
+    (batch,) = TrainLoader(IMAGES[:8], LABELS[:8], 8).epoch(0)
+    before = net[3].weight.data().asnumpy()
+    trainer._amp_loss_scaler.has_overflow = lambda params: True
+    train_on(batch, net, CrossEntropy(), trainer, ctx)
+    np.testing.assert_array_equal(net[3].weight.data().asnumpy(), before)  # skipped
+    assert net[3].weight.grad().asnumpy().any()
+    train_on(Batch(None, None, 1), net, CrossEntropy(), trainer, ctx)
+    assert not net[3].weight.grad().asnumpy().any()
+
+
 def test_devices_without_an_example_stay_in_step():
     # 46 examples in batches of 9 leave one: seven of eight devices have none of it.
     (one,) = train_steps(1, "device", steps=6, batch_size=9)
