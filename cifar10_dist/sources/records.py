@@ -4,6 +4,7 @@ import ctypes
 import io
 import os
 import struct
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -86,7 +87,7 @@ class RecordImages:
         if num_examples and num_examples > len(self._places):
             raise UsageError(f"--num-examples {num_examples}: {path} has {len(self._places)}")
         self._places = self._places[:num_examples]
-        self._file = recordio.MXRecordIO(path, "r")
+        self._file, self._lock = recordio.MXRecordIO(path, "r"), threading.Lock()
         # Pillow decodes without Python's lock; handing over small images takes longer than that.
         is_small = np.prod(self.image_shape) < SMALL
         self._map = map if is_small else ThreadPoolExecutor(_num_threads()).map
@@ -105,9 +106,11 @@ class RecordImages:
     def read(self, number):
         """Return label and encoded image of a record."""
         try:
-            place = ctypes.c_size_t(self._places[number])
-            mx.base.check_call(mx.base._LIB.MXRecordIOReaderSeek(self._file.handle, place))
-            header, content = recordio.unpack(self._file.read())
+            with self._lock:
+                place = ctypes.c_size_t(int(self._places[number]))
+                mx.base.check_call(mx.base._LIB.MXRecordIOReaderSeek(self._file.handle, place))
+                record = self._file.read()
+            header, content = recordio.unpack(record)
         except mx.MXNetError:
             raise self._bad(number, "cannot be read") from None
         except (struct.error, ValueError):
