@@ -64,9 +64,9 @@ def count_program(store, counter, allreduce):
     args = parse_args(["--kv-store", "dist", "--allreduce", allreduce])
     net = network_by_name("resnet18_v1", 10, (3, 32, 32), [mx.cpu()])
     trainer = create_trainer(args, net, [mx.cpu()], store, Workers(store), steps_per_epoch=2)
-    sent, pushpull = [], store.pushpull
-    store.pushpull = lambda key, *args, **options: sent.append(key) or pushpull(
-        key, *args, **options
+    sent, pushpull = [], store.pushpull  # of both steps
+    store.pushpull = lambda key, *args, **options: (
+        sent.append(key) or pushpull(key, *args, **options)
     )
     counts = count_second_step(net, trainer, counter)
     print(json.dumps({"rank": store.rank, "messages": len(sent) // 2, **counts}))
