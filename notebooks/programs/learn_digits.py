@@ -7,8 +7,8 @@ import json
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path += [str(ROOT / "cifar10_dist"), str(ROOT / "notebooks")]
+sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
 
 import mxnet as mx
