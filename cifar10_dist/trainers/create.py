@@ -142,6 +142,7 @@ def asynchronously(plan):
     schedule = plan.schedule(options["learning_rate"], updates_per_step=plan.workers.count)
     done = plan.steps_done * plan.workers.count
     optimizer = kind(lr_scheduler=ResumedScheduler(schedule, done), **options)
+    plan.workers.collectives.replace()  # once the trainer has sent its optimizer to the servers
     return AsyncTrainer(plan.params, optimizer, plan.store)
 
 
