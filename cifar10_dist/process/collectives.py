@@ -39,7 +39,7 @@ class Collectives:
         self._keys = {}  # a key keeps the message format of its first use
 
     def replace(self):
-        """Take note that ``dist_async`` servers now have a :class:`server_optimizer.CountingOptimizer`.
+        """Take note that the servers of ``dist_async`` now have a ``CountingOptimizer``.
 
         It replaces what is under these keys by what is pushed. Before, each exchange needs fresh
         keys, as a server without an optimizer takes no second push.
