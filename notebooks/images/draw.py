@@ -206,6 +206,33 @@ def life_of_a_step(card):
     card.text(862, 446, "time", size=15, anchor="end", colour=GREY)
 
 
+@picture(452, "Reading and training: one after the other, and read ahead")
+def read_ahead(card):
+    """Three pairs of time lines, reader above device. One after the other: each batch is read, then
+    trained, and the device waits during each reading. Read ahead: while a batch is trained the next
+    is read, and the device waits for the first batch only. Read ahead, but reading takes longer
+    than training: the device waits for every batch."""
+    titles = "one after the other", "read ahead", "read ahead, but reading takes longer"
+    for title, y, read, train in zip(titles, (20, 156, 292), (70, 70, 105), (105, 105, 70)):
+        card.bold(28, y + 20, title, anchor="start")
+        card.text(28, y + 55, "reader", anchor="start")
+        card.text(28, y + 99, "device", anchor="start")
+        may_read = free = 130
+        for number in "1234":
+            there = may_read + read
+            card.cell(may_read, y + 32, read, 36, GREY, f"read {number}", 0.12)
+            start = max(there, free)
+            if start > free:
+                card.cell(free, y + 76, start - free, 36, VERMILLION, "", 0.12)
+            card.cell(start, y + 76, train, 36, BLUE, f"train {number}", 0.25)
+            free = start + train
+            may_read = free if y == 20 else start
+    card.cell(640, 188, 35, 36, VERMILLION, "", 0.12)
+    card.text(690, 211, "the device waits", anchor="start")
+    card.arrow((130, 422), (872, 422))
+    card.text(862, 442, "time", size=15, anchor="end", colour=GREY)
+
+
 def main(folder):
     """Write all pictures into a folder."""
     for draw, height, title in PICTURES:
