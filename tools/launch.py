@@ -24,9 +24,10 @@ from launcher import dryrun, local, manual, ssh
 from launcher.environment import EnvironmentMistake, make_mask, passed
 from launcher.hosts import LOCAL, HostsError, read_hosts
 from launcher.job import Job, PlacementMistake, place
-from launcher.output import Console, parse_show
+from launcher.output import Console, open_closed_streams, parse_show
 from launcher.record import Record
 from launcher.restarts import run_job
+from launcher.writer import finish
 
 AVAILABLE = ("local", "ssh")
 
@@ -227,21 +228,25 @@ def parse_args(argv=None):
 
 
 @contextlib.contextmanager
-def handled(requests, console):
-    """Turn signals into requests to the job; restore the handlers afterwards (for a notebook)."""
-    numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGTSTP]
+def handled(requests):
+    """Turn signals into requests to the job; restore the handlers afterwards (for a notebook).
+
+    Yields the list of those that asked for the end.
+    """
+    stops = []
+    numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGTSTP]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not under nohup
         numbers.append(signal.SIGHUP)
 
     def note(number, _):
         if number != signal.SIGTSTP:  # a launcher stopped by Ctrl-Z would count as dead
             requests.append(number)
-        if number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            console.unblock()
+        if number not in (signal.SIGTSTP, signal.SIGUSR1):
+            stops.append(number)
 
     before = {number: signal.signal(number, note) for number in numbers}
     try:
-        yield
+        yield stops
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -249,6 +254,7 @@ def handled(requests, console):
 
 def main(argv=None):
     """Run a job from the command line; returns its exit status."""
+    open_closed_streams()
     args = parse_args(argv)
     by_ssh = args.launcher == "ssh"
     here = os.getcwd()
@@ -269,8 +275,11 @@ def main(argv=None):
     requests = collections.deque()
     console = Console(requests, args.timestamps, args.show, mask, by_ssh)
     record = Record(args.log_dir, job, console.say, mask)
-    with handled(requests, console):
-        return run_job(job, console, record, requests)
+    with handled(requests) as stops:
+        status = run_job(job, console, record, requests)
+        if not finish([*console.writers, record.writer], stops):
+            os._exit(status)  # at its end Python waits for whoever writes to the screen
+    return status
 
 
 if __name__ == "__main__":

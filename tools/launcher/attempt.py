@@ -68,7 +68,7 @@ class Attempt(Watch):
             raise self.failure
 
     def beat(self):
-        """Let the hosts know that the launcher lives, also while it waits for a slow screen."""
+        """Let the hosts know that the launcher lives."""
         while not self.over.wait(1):
             for connection in list(self.connections.values()):
                 connection.order("beat")

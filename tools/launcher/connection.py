@@ -10,6 +10,8 @@ import subprocess
 import threading
 import time
 
+from launcher.writer import Writer
+
 REMOTE = pathlib.Path(__file__).parent / "remote"
 
 MODULES = ("host", "processes", "supervisor")  # in the order in which they import each other
@@ -51,7 +53,7 @@ class Connection:
         self.answers = []  # lines of a check
         self.closed = False  # its end has been handled
         self.waiting_since = time.monotonic()  # None while the launcher itself is slow
-        self._lock = threading.Lock()
+        self._writer = Writer()  # a host that hangs takes no orders
         self.popen = subprocess.Popen(
             argv,
             env=env,
@@ -60,14 +62,14 @@ class Connection:
             stderr=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C is for the launcher, which then stops in order
         )
-        self._write(repr(BOOTSTRAP))
+        self._writer.put(self._write, repr(BOOTSTRAP))
         self._stderr = threading.Thread(target=self._read_stderr, daemon=True)
         self._stderr.start()
         threading.Thread(target=self._read_reports, daemon=True).start()
 
     def order(self, order, **fields):
         """Send an order; a closed connection reports itself, so that is not an error here."""
-        self._write(json.dumps(dict(fields, order=order)))
+        self._writer.put(self._write, json.dumps(dict(fields, order=order)))
 
     def silent_s(self):
         """For how long nothing has come from the other end."""
@@ -104,12 +106,9 @@ class Connection:
         return f"{self.host}: {what}: {words[-1] if words else f'status {self.popen.returncode}'}"
 
     def _write(self, text):
-        with self._lock:
-            try:
-                self.popen.stdin.write(text.encode() + b"\n")
-                self.popen.stdin.flush()
-            except (OSError, ValueError):
-                pass
+        with contextlib.suppress(OSError, ValueError):
+            self.popen.stdin.write(text.encode() + b"\n")
+            self.popen.stdin.flush()
 
     def _emit(self, report):
         self.waiting_since = None
@@ -126,6 +125,7 @@ class Connection:
             self._emit(report)
         self._stderr.join(timeout=1)
         self._emit({"report": "closed", "status": self.popen.wait()})
+        self._writer.close()
 
     def _read_stderr(self):
         for line in self.popen.stderr:
