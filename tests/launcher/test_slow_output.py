@@ -63,7 +63,9 @@ def test_a_time_limit_holds_while_the_screen_blocks(tmp_path):
 
 def test_a_failure_is_noticed_while_the_screen_blocks(tmp_path):
     """The others are stopped at once; the last words are offered for some seconds more."""
-    command = shell(worker0="seq 6000; sleep 2; exit 3", other="trap 'touch told' TERM; sleep 60 & wait")
+    command = shell(
+        worker0="seq 6000; sleep 2; exit 3", other="trap 'touch told' TERM; sleep 60 & wait"
+    )
     with unread(tmp_path, command) as process:
         wait_until_full(process.stdout)
         end = time.monotonic() + 12

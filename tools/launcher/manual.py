@@ -44,21 +44,25 @@ what happens on failure
     that ends with 0 stops nobody. When the last worker has ended so, the job is done.
   A host is silent for 10 s: it counts as lost. Its supervisor ends everything there once the
     launcher has been silent for 10 s, so also after the launcher was killed.
-  A worker printed a traceback and then does nothing for 10 s: it has failed (MXNet waits for ever
-    after an exception). A worker that ends with sys.exit() before the others are done waits for
-    ever too, but prints nothing. It looks like one that computes: only --stall-timeout ends it.
+  A worker printed a traceback, began to exit, and does nothing for 10 s: it has failed (MXNet waits
+    for ever in its exit after an uncaught exception). A worker that goes on after an exception it
+    has caught may be silent for as long as it likes. So may one that ends with sys.exit(), or after
+    PYTHONFAULTHANDLER was turned off: if it hangs in its exit, only --stall-timeout ends it.
+  The screen, or the disk of --log-dir, takes no output: the processes wait before they write more.
+    All else goes on. At the end, output that nobody takes for 15 s (2 s after a signal) is lost.
   --start-timeout, --timeout, --stall-timeout: every Python process prints its stacks, then all are
     stopped. The start is over when all processes have registered with the scheduler.
-  TERM, INT (Ctrl-C), HUP to the launcher: the workers get TERM and --grace seconds to save. Then
-    the job ends, also under --max-restarts: with 75 if all workers ended with 75. A second INT
-    stops at once.
+  TERM, INT (Ctrl-C), QUIT (Ctrl-\\), HUP to the launcher: the workers get TERM and --grace seconds
+    to save. Then the job ends, also under --max-restarts: with 75 if all workers ended with 75. A
+    second INT stops at once.
   USR1 is passed on to the workers. TERM or USR1 may also go to one worker, from whoever needs its
     host: with --model-prefix all workers of cifar10_dist.py then save after the same step
     (dist_async: soon) and end with 75.
   --max-restarts N: after a failure other than 2 the whole job starts again, up to N times, if it
-    ran longer than --min-uptime. A worker that ends with 75 asks to be started again. That does not
-    count, but two such ends in a row within --min-uptime end the job. If a host is away, the
-    restart waits for it, up to --start-timeout. Without --max-restarts, 75 ends the job with 75.
+    ran longer than --min-uptime. A worker that ends with 75 asks to be started again: this counts
+    as a restart, too, but may happen within --min-uptime, though not twice in a row. If a host is
+    away, the restart waits for it, up to --start-timeout. Without restarts left, 75 ends the job
+    with 75.
 
 exit status
   0    all workers ended with 0
