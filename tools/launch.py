@@ -25,7 +25,7 @@ from launcher.environment import EnvironmentMistake, make_mask, passed
 from launcher.hosts import LOCAL, HostsError, read_hosts
 from launcher.job import Job, PlacementMistake, place
 from launcher.output import Console, open_closed_streams, parse_show
-from launcher.record import Record
+from launcher.record import Record, locked
 from launcher.restarts import run_job
 from launcher.writer import finish
 
@@ -223,7 +223,16 @@ def parse_args(argv=None):
         parser.error(str(error))
     except OSError as error:
         parser.error(f"--log-dir {args.log_dir}: {error.strerror}")
-    args.verbose_ps = os.environ.get("PS_VERBOSE", "0") != "0"  # show ps-lite's messages
+    for role, rank in args.show or ():
+        last = max(process.rank for process in args.processes if process.role == role)
+        if rank is not None and rank > last:
+            parser.error(f"--show {role}:{rank}: the last is {role}:{last}")
+    # show ps-lite's messages
+    args.verbose_ps = args.roles_env["scheduler"].get("PS_VERBOSE", "") not in ("", "0")
+    try:
+        args.here = os.getcwd()
+    except FileNotFoundError:
+        parser.error("the folder you are in was deleted: cd to another")
     return args
 
 
@@ -257,13 +266,12 @@ def main(argv=None):
     open_closed_streams()
     args = parse_args(argv)
     by_ssh = args.launcher == "ssh"
-    here = os.getcwd()
     job = Job(
         command=args.command,
         hosts=args.hosts,
         processes=args.processes,
-        directory=args.sync_dst_dir or here,
-        source=here,
+        directory=args.sync_dst_dir or args.here,
+        source=args.here,
         options=args,
         supervisor=(lambda host: ssh.supervisor(host, args)) if by_ssh else local.supervisor,
         env=args.roles_env,
@@ -275,12 +283,23 @@ def main(argv=None):
     requests = collections.deque()
     console = Console(requests, args.timestamps, args.show, mask, by_ssh)
     record = Record(args.log_dir, job, console.say, mask)
-    with handled(requests) as stops:
-        status = run_job(job, console, record, requests)
+    with handled(requests) as stops, locked(args.log_dir) as is_ours:
+        if is_ours:
+            status = run_job(job, console, record, requests)
+        else:
+            status = 2
+            console.say(f"--log-dir {args.log_dir}: another job keeps its logs there")
         if not finish([*console.writers, record.writer], stops):
             os._exit(status)  # at its end Python waits for whoever writes to the screen
     return status
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        try:
+            sys.exit(main())
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # `--dry-run | head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)

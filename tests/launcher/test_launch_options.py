@@ -76,6 +76,8 @@ def test_options_of_the_program_stay_its_own():
         (["-n", "2", "--timeout", "-1", "x"], "'-1' is not a number of seconds"),
         (["-n", "2", "--timeout", "nan", "x"], "'nan' is not a number of seconds"),
         (["-n", "2", "--show", "boss", "x"], "'boss' is not like worker:0"),
+        (["-n", "2", "--show", "worker:1,worker:9", "x"], "--show worker:9: the last is worker:1"),
+        (["-n", "2", "--show", "scheduler:1", "x"], "--show scheduler:1: the last is scheduler:0"),
         (["-n", "2", "-H", "a,", "--ssh-option", "x", "x"], "--ssh-option 'x'"),
         (["-n", "2", "-H", "a,", "--ssh-option=-oStrictHostKeyChecking=no", "x"], "always checked"),
         (["-n", "2", "--log-dir", "/dev/null/x", "x"], "--log-dir /dev/null/x: Not a directory"),
@@ -137,6 +139,23 @@ def test_the_log_folder_has_a_file_a_process_and_job_json(tmp_path):
     assert table["scheduler"] == 143
 
 
+def test_two_jobs_do_not_mix_their_logs(tmp_path):
+    """The first one is killed in the end: its lock goes with it."""
+    options = ("-n", 1, "--no-check", "--log-dir", tmp_path / "logs")
+    first = Job(tmp_path, *options, "echo first; exec sleep 60")
+    first.wait_for("[worker 0] first")
+    second = launch(tmp_path, *options, "echo second")
+    assert second.status == 2
+    assert (
+        second.text() == f"[launch] --log-dir {tmp_path}/logs: another job keeps its logs there\n"
+    )
+    first.popen.kill()
+    first.wait()
+    assert not first.left(15)
+    assert (tmp_path / "logs" / "worker-0.log").read_text() == "first\n"
+    assert launch(tmp_path, *options, "true").status == 0
+
+
 def test_a_full_disk_ends_the_log_not_the_job(tmp_path):
     (tmp_path / "worker-0.log").symlink_to("/dev/full")
     command = shell(worker0="echo one; sleep 0.2; echo two", other="exit 0")
@@ -186,6 +205,22 @@ def test_a_word_that_is_not_text_is_passed_on_and_kept(tmp_path):
     assert json.loads((tmp_path / "l" / "job.json").read_text())["command"] == ["cat", word]
     job = launch(tmp_path, "-n", 1, "--dry-run", "cat", word)
     assert job.status == 0 and "x\\udcff" in job.out.read_text()
+
+
+@pytest.mark.parametrize("options", [[], ["--dry-run"], ["--check"]])
+def test_a_folder_that_was_deleted_is_a_mistake(tmp_path, options):
+    line = f'mkdir {tmp_path}/d && cd {tmp_path}/d && rmdir ../d && exec "$@"'
+    command = ["sh", "-c", line, "sh", *LAUNCH, "-n", "1", *options, "true"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 2
+    assert done.stderr == "launch.py: error: the folder you are in was deleted: cd to another\n"
+
+
+@pytest.mark.parametrize("value, shown", [("", False), ("0", False), ("1", True)])
+def test_only_a_number_makes_ps_lite_verbose(value, shown, monkeypatch):
+    assert parse_args(["-n", "1", "--env", f"PS_VERBOSE={value}", "x"]).verbose_ps == shown
+    monkeypatch.setenv("PS_VERBOSE", value)
+    assert parse_args(["-n", "1", "x"]).verbose_ps == shown
 
 
 def test_without_an_ssh_client_one_line_says_so(tmp_path):
@@ -259,6 +294,26 @@ def test_a_greeting_without_an_end_is_passed_over(tmp_path):
     env = false_ssh(tmp_path, "printf title", 'exec sh -c "$last"')
     job = launch(tmp_path, "-n", 1, "-H", "d1,", "--no-check", "echo hi", env=env, cwd="/tmp")
     assert job.status == 0 and "[worker 0 d1] hi" in job.text()
+
+
+@pytest.mark.parametrize("greeting", ["news", "request", 5, "line", "registration", "exit"])
+def test_a_greeting_like_a_report_is_passed_over(tmp_path, greeting):
+    text = json.dumps({"report": greeting, "number": 1})
+    env = false_ssh(tmp_path, NO_SETTINGS, f"echo '{text}'", 'eval "$last"')
+    job = launch(tmp_path, "-n", 1, "-H", "d1,", "--no-check", "true", env=env)
+    assert job.status == 0, job.text()
+
+
+def test_a_host_that_takes_no_orders_holds_up_nothing(tmp_path):
+    """It answers, then reads no more: 300 kB of orders do not fit into the pipe to it."""
+    ready = {"hostname": "d1", "python": "3.6", "executable": "p", "processors": 1, "ssh": None}
+    answers = [{"report": "ready", **ready}, {"report": "port", "port": 9}]
+    lines = [f"echo '{json.dumps(answer)}'; sleep 1" for answer in answers]
+    env = false_ssh(tmp_path, NO_SETTINGS, *lines, "exec sleep 60")
+    job = Job(tmp_path, "-n", 3, "-H", "d1,", "--no-check", "--env", "BIG", "true",
+              env={**env, "BIG": "x" * 100_000})  # fmt: skip
+    assert job.wait(25) == 255
+    assert "not heard of for 10 s" in job.last_words()
 
 
 def test_the_check_looks_where_the_job_will(tmp_path):
@@ -464,6 +519,14 @@ def test_a_closed_pipe_stops_the_job_without_a_traceback(tmp_path):
     assert process.returncode == 141
     assert "Traceback" not in said
     assert said.endswith("[launch] stopped by SIGPIPE\n")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["-n", "200", "--dry-run", "true"]])
+def test_the_head_of_what_is_printed_is_no_mistake(arguments):
+    with subprocess.Popen([*LAUNCH, *arguments], stdout=-1, stderr=-1) as process:
+        process.stdout.close()  # as `| head` does
+        assert process.wait(20) in (0, 141)  # argparse leaves it at 0
+        assert not process.stderr.read()
 
 
 def test_a_full_disk_under_standard_output_stops_nothing(tmp_path):

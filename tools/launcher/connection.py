@@ -26,6 +26,19 @@ for name, source in {_MODULES!r}.items():
     exec(compile(source, name + ".py", "exec"), module.__dict__)
 sys.modules["supervisor"].Supervisor().run()
 """
+# What a supervisor reports, and the fields of each report; some have a "why" where it failed.
+REPORTS = {
+    "ready": {"hostname", "python", "executable", "processors", "ssh"},
+    "beat": set(),
+    "port": {"port"},
+    "address": {"address"},
+    "started": {"name", "pid"},
+    "line": {"name", "stream", "text", "end"},
+    "hung": {"name"},
+    "exit": {"name", "status"},
+    "leaving": {"why"},
+    "done": set(),
+}
 DROPPED = re.compile("kex_exchange_identification|Connection (closed|reset) by")
 REFUSED = re.compile("denied|refused|timed out|resolve|No route|UNKNOWN port|Too many auth")
 REMOTE_PYTHON = "import sys;exec(eval(sys.stdin.buffer.readline()))"
@@ -119,7 +132,9 @@ class Connection:
         for line in self.popen.stdout:
             try:
                 report = json.loads(line)
-                report["report"]
+                fields = REPORTS[report["report"]]
+                if set(report) - {"report"} not in (fields, fields | {"why"}):
+                    raise ValueError
             except (ValueError, KeyError, TypeError):  # a greeting from the login shell
                 report = {"report": "said", "text": line.decode("utf-8", "replace").rstrip()}
             self._emit(report)

@@ -18,8 +18,8 @@ def parse_show(text):
 
     Returns
     -------
-    callable
-        Tells whether a process is to be shown.
+    set of (str, int or None)
+        Roles, and ranks of them; None for all ranks.
 
     Raises
     ------
@@ -32,8 +32,8 @@ def parse_show(text):
             raise argparse.ArgumentTypeError(
                 f"{item!r} is not like worker:0, server:* or scheduler"
             )
-        wanted.add((match[1], match[2] if match[2] not in (None, "*") else None))
-    return lambda p: (p.role, None) in wanted or (p.role, str(p.rank)) in wanted
+        wanted.add((match[1], int(match[2]) if match[2] not in (None, "*") else None))
+    return wanted
 
 
 def open_closed_streams():
@@ -71,7 +71,7 @@ class Console:
         self.requests = requests
         self.timestamps, self.mask, self.several_hosts = timestamps, mask, several_hosts
         self.closed = set()
-        self.shown = show or (lambda process: True)
+        self.wanted = show or {(role, None) for role in ROLES}
         self._drawn = {}  # when a progress bar of a process was last shown
         self.writers = [Writer()]
         if not _same_file(sys.stdout, sys.stderr):
@@ -81,7 +81,7 @@ class Console:
 
     def line(self, process, stream, text, end="\n"):
         """Show a line of a process; `end` is what it ended with there."""
-        if not self.shown(process):
+        if not self.wanted & {(process.role, None), (process.role, process.rank)}:
             return
         if end == "\r":
             now = time.monotonic()

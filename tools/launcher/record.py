@@ -1,5 +1,7 @@
 """What is kept of a job: a file for every process, and `job.json`."""
 
+import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -10,6 +12,28 @@ import time
 from launcher.environment import mask_words, visible
 from launcher.report import shell_status
 from launcher.writer import Writer
+
+
+@contextlib.contextmanager
+def locked(folder):
+    """Keep the records of other jobs out of a folder; yields False if one is there already.
+
+    The kernel ends the lock together with the launcher. A disk that has no locks keeps nobody out.
+    """
+    if not folder:
+        yield True
+        return
+    number, is_ours = os.open(folder, os.O_RDONLY), True
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        is_ours = False
+    except OSError:
+        pass
+    try:
+        yield is_ours
+    finally:
+        os.close(number)
 
 
 class Record:
