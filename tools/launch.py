@@ -214,25 +214,25 @@ def parse_args(argv=None):
     if args.check and args.no_check:
         parser.error("--check and --no-check contradict each other")
     try:
+        args.here = os.getcwd()
+    except FileNotFoundError:
+        parser.error("the folder you are in was deleted: cd to another")
+    try:
         args.hosts = read_hosts(args.hostfile) if args.launcher == "ssh" else [LOCAL]
         args.processes = place(args.num_workers, args.num_servers, args.hosts, args.placement)
         args.roles_env = passed(args, os.environ)
+        for role, rank in args.show or ():
+            last = max(process.rank for process in args.processes if process.role == role)
+            if rank is not None and rank > last:
+                parser.error(f"--show {role}:{rank}: the last is {role}:{last}")
         if args.log_dir:
             os.makedirs(args.log_dir, exist_ok=True)
     except (HostsError, PlacementMistake, EnvironmentMistake) as error:
         parser.error(str(error))
     except OSError as error:
         parser.error(f"--log-dir {args.log_dir}: {error.strerror}")
-    for role, rank in args.show or ():
-        last = max(process.rank for process in args.processes if process.role == role)
-        if rank is not None and rank > last:
-            parser.error(f"--show {role}:{rank}: the last is {role}:{last}")
     # show ps-lite's messages
     args.verbose_ps = args.roles_env["scheduler"].get("PS_VERBOSE", "") not in ("", "0")
-    try:
-        args.here = os.getcwd()
-    except FileNotFoundError:
-        parser.error("the folder you are in was deleted: cd to another")
     return args
 
 
@@ -288,7 +288,7 @@ def main(argv=None):
             status = run_job(job, console, record, requests)
         else:
             status = 2
-            console.say(f"--log-dir {args.log_dir}: another job keeps its logs there")
+            console.say(f"--log-dir {args.log_dir}: another job keeps its logs there: name another")
         if not finish([*console.writers, record.writer], stops):
             os._exit(status)  # at its end Python waits for whoever writes to the screen
     return status

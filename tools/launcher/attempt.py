@@ -91,6 +91,7 @@ class Attempt(Watch):
             raise Failure("\n".join(lost), self.failure.status, kind="away")
         for connection in self.connections.values():
             connection.order("hold", mark=self.mark)
+            connection.order("output", held=self.held)  # which one that was late has not heard
 
     def on_closed(self, connection, status):
         """Try a login again that a busy server dropped; any other end is a failure."""
