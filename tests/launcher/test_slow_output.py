@@ -14,7 +14,8 @@ from launching import ROOT, Job, shell
 
 TIME_BUDGET_S = 130
 LAUNCH = [sys.executable, str(ROOT / "tools" / "launch.py"), "-n", "1", "-s", "1", "--no-check"]
-SAVE = "trap 'echo going on; touch saved; exit 75' TERM; echo up; while :; do echo y; done"
+SAVE = "trap 'echo going on; touch saved; exit 75' TERM; echo up; "
+SAVE += "while :; do echo a line about as long as one of training is; done"
 
 
 @contextlib.contextmanager
@@ -56,7 +57,7 @@ def test_a_request_to_stop_is_heard_the_moment_the_screen_blocks(tmp_path, numbe
 
 
 def test_a_time_limit_holds_while_the_screen_blocks(tmp_path):
-    with unread(tmp_path, "--timeout", 4, "yes") as process:
+    with unread(tmp_path, "--timeout", 4, "yes $(seq 20)") as process:
         assert process.wait(35) == 124
     assert "--timeout: not done after 4 s" in (tmp_path / "err").read_text()
 
@@ -80,7 +81,7 @@ def test_a_lost_supervisor_is_noticed_while_the_screen_blocks(tmp_path):
     job = Job(tmp_path, "-n", 1, "--no-check", "true")  # for its search of processes only
     job.wait()
     name, value = job.mark.split("=")
-    with unread(tmp_path, "yes", env={**os.environ, name: value}) as process:
+    with unread(tmp_path, "yes $(seq 20)", env={**os.environ, name: value}) as process:
         wait_until_full(process.stdout)
         (supervisor, *_) = [pid for pid in job.processes() if parent(pid) == process.pid]
         os.kill(supervisor, signal.SIGSTOP)
@@ -95,7 +96,7 @@ def parent(pid):
 
 
 def test_memory_stays_small_while_the_screen_blocks(tmp_path):
-    with unread(tmp_path, "yes") as process:
+    with unread(tmp_path, "yes $(seq 20)") as process:
         wait_until_full(process.stdout)
         time.sleep(4)
         with open(f"/proc/{process.pid}/status") as file:

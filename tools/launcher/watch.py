@@ -68,7 +68,7 @@ class Watch:
 
     def __init__(self, job, console, record, requests):
         self.job, self.console, self.record, self.requests = job, console, record, requests
-        self.events = queue.Queue(maxsize=10000)
+        self.events = queue.Queue(maxsize=1000)
         self.connections = {}  # by host
         self.members = {}  # by name of the process
         self.registration = Registration()
