@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -94,10 +95,10 @@ def test_a_mistake_is_one_line_and_status_2(arguments, why, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    "flag",
-    ["-H", "--launcher", "--sync-dst-dir", "--sync-exclude", "--ssh-option", "--interface", "--env", "--env-worker", "--env-server", "--log-dir"],
-)  # fmt: skip
+TEXTS = "-H --launcher --sync-dst-dir --sync-exclude --ssh-option --interface --log-dir"
+
+
+@pytest.mark.parametrize("flag", [*TEXTS.split(), "--env", "--env-worker", "--env-server"])
 def test_a_variable_that_is_not_set_is_noticed_before_anything_starts(flag, tmp_path):
     command = [*LAUNCH, "-n", "1", "--no-check", flag, "", "touch", "started"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=30)
@@ -272,6 +273,19 @@ def test_a_greeting_without_an_end_is_passed_over(tmp_path):
     env = false_ssh(tmp_path, "printf title", 'exec sh -c "$last"')
     job = launch(tmp_path, "-n", 1, "-H", "d1,", "--no-check", "echo hi", env=env, cwd="/tmp")
     assert job.status == 0 and "[worker 0 d1] hi" in job.text()
+
+
+def test_the_check_tells_that_a_host_has_no_rsync(tmp_path):
+    (tmp_path / "few").mkdir()
+    (tmp_path / "few" / "python3").symlink_to(os.path.realpath(sys.executable))
+    (tmp_path / "few" / "mkdir").symlink_to(shutil.which("mkdir"))
+    there = f'while [ "$1" != d1 ]; do shift; done; shift; PATH={tmp_path}/few exec /bin/sh -c "$*"'
+    env = false_ssh(tmp_path, NO_SETTINGS, there)
+    options = ("-n", 1, "-H", "d1,", "--sync-dst-dir", tmp_path / "to", "--check")
+    job = launch(tmp_path, *options, "./x.sh", env=env, cwd=tmp_path / "few")
+    assert job.status == 2, job.text()
+    assert re.search("d1: rsync ended with status .*rsync: not found", job.last_words())
+    assert "the host needs rsync: apt-get install rsync" in job.last_words()
 
 
 def test_the_check_looks_where_the_job_will(tmp_path):
