@@ -31,6 +31,8 @@ def describe_job(job):
     if mask_words(job.argv) != job.argv:
         lines.append("# *** stands for a part of the command that is not shown: put it in.")
     hosts = list(dict.fromkeys(job.hosts))
+    is_alone = len(hosts) == 1 and not job.options.interface
+    addresses = [] if is_alone else _addresses(job)
     if job.options.sync_dst_dir:
         lines.append("# Copy the folder, here:")
         lines += [_quoted(ssh.copy_argv(host, job.source, job.options)) for host in hosts]
@@ -40,13 +42,12 @@ def describe_job(job):
         if job.options.launcher == "ssh":
             login = _quoted([*ssh.ssh_argv(host, job.options), "--", host.name])
             lines.append("# log in: " + login.replace("\n", " "))
-        lines += _block(job, host, processes)
+        lines += _block(job, host, processes, addresses)
     return "\n".join(lines)
 
 
-def _block(job, host, processes):
+def _block(job, host, processes, addresses):
     """What runs on one host. Ctrl-C ends it."""
-    is_alone = len(set(job.hosts)) == 1 and not job.options.interface
     secrets = sorted({name for p in processes for name in job.env[p.role] if SECRET.search(name)})
     env = job.supervisor(host)[1] or {}
     workers = max(1, job.count("worker", host))
@@ -56,19 +57,19 @@ def _block(job, host, processes):
         "set -e",
         "trap 'kill $(jobs -p); wait' INT TERM",
         *(f': "${{{name}:?set it first, its value is not shown}}"' for name in secrets),
-        *([] if is_alone else _addresses(job)),
+        *addresses,
         "unset PORT",  # MXNet would take it for its own
         *([f"export PATH={_quote(env['PATH'])}"] if "PATH" in env else []),
         "cd " + ("" if is_absolute else "~/") + _quote(job.directory),
         f"threads=$(( $(nproc) > {workers} ? $(nproc) / {workers} : 1 ))",
-        *(_start(job, process, is_alone) for process in processes),
+        *(_start(job, process, not addresses) for process in processes),
         "wait",
         ")",
     ]
 
 
 def _addresses(job):
-    """Set the shell's $root, the address of the scheduler, and $octal, that of this host."""
+    """Lines that set $root, the address of the scheduler, and $octal, that of this host."""
     first, interface = job.hosts[0], job.options.interface
     root = None if interface else _known_address(first, job.options)
     return [
