@@ -4,7 +4,7 @@ import pytest
 
 from launching import ROOT, SUM_RANKS, launch
 
-TIME_BUDGET_S = 25
+TIME_BUDGET_S = 40
 SHOW = "echo $DMLC_ROLE has $FOO and $BAR"
 
 
