@@ -32,6 +32,12 @@ from launcher.writer import finish
 AVAILABLE = ("local", "ssh")
 
 
+def given(text):
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is empty: is a variable not set?")
+    return text
+
+
 def count(text):
     if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= 1000:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1000")
@@ -79,17 +85,22 @@ def make_parser():
         metavar="N",
         help="number of servers; default: as many as workers",
     )
-    add("-H", "--hostfile", metavar="HOSTS", help="a file of hosts, or names: d1,d2")
+    add("-H", "--hostfile", type=given, metavar="HOSTS", help="a file of hosts, or names: d1,d2")
     add(
         "--launcher",
+        type=given,
         metavar="NAME",
         help=f"{', '.join(AVAILABLE)}; default: ssh with -H, else local",
     )
     add(
-        "--sync-dst-dir", metavar="DIR", help="copy this folder to DIR on every host, and run there"
+        "--sync-dst-dir",
+        type=given,
+        metavar="DIR",
+        help="copy this folder to DIR on every host, and run there",
     )
     add(
         "--sync-exclude",
+        type=given,
         action="append",
         default=[],
         metavar="PATTERN",
@@ -103,6 +114,7 @@ def make_parser():
     )
     add(
         "--ssh-option",
+        type=given,
         action="append",
         default=[],
         metavar="OPTION",
@@ -111,6 +123,7 @@ def make_parser():
     add("--port", type=port, metavar="N", help="port of the scheduler; default: a free one")
     add(
         "--interface",
+        type=given,
         metavar="NAME",
         help="network interface to use on the hosts; default: the one that routes",
     )
@@ -118,13 +131,14 @@ def make_parser():
     add("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="what to run in every role")
     add = parser.add_argument_group("environment of the processes").add_argument
     for name, whose in (("env", "all"), ("env-worker", "workers"), ("env-server", "servers")):
-        add(f"--{name}", action="append", default=[], metavar="NAME[=VALUE]", help=f"for {whose}")
+        what = {"default": [], "metavar": "NAME[=VALUE]", "help": f"for {whose}"}
+        add(f"--{name}", type=given, action="append", **what)
     add = parser.add_argument_group("before the start").add_argument
     add("--check", action="store_true", help="only check whether the hosts are ready")
     add("--no-check", action="store_true", help="start without this check")
-    add("--dry-run", action="store_true", help="only print what would be run")
+    add("--dry-run", action="store_true", help="only print a script that runs the same by hand")
     add = parser.add_argument_group("output").add_argument
-    add("--log-dir", metavar="DIR", help="write a log of every process, and job.json")
+    add("--log-dir", type=given, metavar="DIR", help="write a log of every process, and job.json")
     add(
         "--show",
         type=parse_show,
@@ -187,8 +201,10 @@ def parse_args(argv=None):
         del args.command[0]
     if args.check and not args.command:
         args.command = ["python"]
-    if not any(args.command):
+    if not args.command:
         parser.error("no command to run: it stands after the options")
+    if not args.command[0].strip():
+        parser.error("the command begins with an empty word: is a variable not set?")
     if args.launcher is None:
         args.launcher = "ssh" if args.hostfile else "local"
     if args.launcher not in AVAILABLE:
@@ -279,7 +295,7 @@ def main(argv=None):
     if args.dry_run:
         print(dryrun.describe_job(job).encode(errors="backslashreplace").decode())
         return 0
-    mask = make_mask(os.environ, *args.roles_env.values())
+    mask = make_mask(args.command, os.environ, *args.roles_env.values())
     requests = collections.deque()
     console = Console(requests, args.timestamps, args.show, mask, by_ssh)
     record = Record(args.log_dir, job, console.say, mask)

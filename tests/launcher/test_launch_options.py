@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -60,7 +61,8 @@ def test_options_of_the_program_stay_its_own():
         (["-n", "2", "-s", "0", "x"], "-s/--num-servers"),
         (["-n", "2", "-s", "900", "x"], "-s 900: for 2 workers that is too many"),
         (["-n", "2"], "no command to run"),
-        (["-n", "2", ""], "no command to run"),
+        (["-n", "2", ""], "the command begins with an empty word: is a variable not set?"),
+        (["-n", "2", "", "train.py"], "the command begins with an empty word"),
         (["-n", "2", "--sync", "d", "x"], "--sync"),
         (["-n", "2", "--launcher", "mesos", "x"], "--launcher mesos: available are local, ssh"),
         (["-n", "2", "--launcher", "ssh", "x"], "--launcher ssh needs the hosts"),
@@ -92,6 +94,18 @@ def test_a_mistake_is_one_line_and_status_2(arguments, why, tmp_path):
         line for line in done.stderr.splitlines() if "FAILED" not in line and "ssh  " not in line
     ]
     assert why in line
+    assert not list(tmp_path.iterdir())
+
+
+TEXTS = "-H --launcher --sync-dst-dir --sync-exclude --ssh-option --interface --log-dir"
+
+
+@pytest.mark.parametrize("flag", [*TEXTS.split(), "--env", "--env-worker", "--env-server"])
+def test_a_variable_that_is_not_set_is_noticed_before_anything_starts(flag, tmp_path):
+    command = [*LAUNCH, "-n", "1", "--no-check", flag, "", "touch", "started"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=30)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert flag in done.stderr and "'' is empty: is a variable not set?" in done.stderr
     assert not list(tmp_path.iterdir())
 
 
@@ -186,7 +200,7 @@ def test_nobody_sees_a_secret(tmp_path):
 
 def test_hiding_a_secret_leaves_job_json_whole(tmp_path):
     """A secret like a part of a number there; one that JSON writes in another way."""
-    env = {"TOKEN": str(int(time.time()))[:4], "DB_PASSWORD": 'ab"cd1234'}
+    env = {"TOKEN": str(int(time.time()))[:8], "DB_PASSWORD": 'ab"cd1234'}
     options = ("--no-check", "--log-dir", tmp_path / "l")
     job = launch(tmp_path, "-n", 1, *options, 'echo "$DB_PASSWORD" >&2; exit 3', env=env)
     assert job.status == 3
@@ -203,7 +217,7 @@ def test_a_word_that_is_not_text_is_passed_on_and_kept(tmp_path):
     assert job.status == 0 and "[worker 0] here" in job.text(), job.text()
     assert json.loads((tmp_path / "l" / "job.json").read_text())["command"] == ["cat", word]
     job = launch(tmp_path, "-n", 1, "--dry-run", "cat", word)
-    assert job.status == 0 and "x\\udcff" in job.out.read_text()
+    assert job.status == 0 and "cat $'x\\377'" in job.out.read_text()
 
 
 @pytest.mark.parametrize("options", [[], ["--dry-run"], ["--check"]])
@@ -315,6 +329,19 @@ def test_a_host_that_takes_no_orders_holds_up_nothing(tmp_path):
     assert "not heard of for 10 s" in job.last_words()
 
 
+def test_the_check_tells_that_a_host_has_no_rsync(tmp_path):
+    (tmp_path / "few").mkdir()
+    (tmp_path / "few" / "python3").symlink_to(os.path.realpath(sys.executable))
+    (tmp_path / "few" / "mkdir").symlink_to(shutil.which("mkdir"))
+    there = f'while [ "$1" != d1 ]; do shift; done; shift; PATH={tmp_path}/few exec /bin/sh -c "$*"'
+    env = false_ssh(tmp_path, NO_SETTINGS, there)
+    options = ("-n", 1, "-H", "d1,", "--sync-dst-dir", tmp_path / "to", "--check")
+    job = launch(tmp_path, *options, "./x.sh", env=env, cwd=tmp_path / "few")
+    assert job.status == 2, job.text()
+    assert re.search("d1: rsync ended with status .*rsync: not found", job.last_words())
+    assert "the host needs rsync: apt-get install rsync" in job.last_words()
+
+
 def test_the_check_looks_where_the_job_will(tmp_path):
     """With its PATH, and from its folder."""
     (tmp_path / "bin").mkdir()
@@ -331,8 +358,7 @@ def test_a_dry_run_shows_no_secret_and_touches_no_host():
     out = subprocess.run(command, check=True, text=True, capture_output=True, timeout=10).stdout
     assert "abcdef" not in out
     assert "hunter22" not in out
-    assert "DMLC_PS_ROOT_URI=<address of d8> " in out
-    assert "DMLC_PS_ROOT_PORT=<free port> " in out
+    assert 'API_KEY="$API_KEY" ' in out
     assert "python x.py --password '***' 'a b'" in out
 
 
@@ -562,4 +588,4 @@ def test_files_of_the_folder_do_not_stand_in_for_the_librarys(tmp_path):
 def test_a_tilde_that_the_shell_left_is_the_home_over_there(tmp_path):
     options = ("-n", 1, "-H", "d8,", "--dry-run", "--sync-dst-dir=~/a job", "true")
     said = launch(tmp_path, *options).text()
-    assert "a job" in said and "~" not in said
+    assert "cd ~/'a job'\n" in said and said.count("~") == 1

@@ -52,10 +52,10 @@ class Attempt(Watch):
             if self.prepare:
                 if not self.job.options.no_check:
                     self.check(f"{root}:{port}")
-                if self.job.options.check:
-                    return
                 if self.job.options.sync_dst_dir:
                     self.copy()
+                if self.job.options.check:
+                    return
             self.start(root, port, addresses)
             while not self.failure and self.living("worker"):
                 self.step()
@@ -141,7 +141,7 @@ class Attempt(Watch):
             raise Failure("\n".join(fixes))
 
     def copy(self):
-        """Copy the job's folder to every host."""
+        """Copy the job's folder to every host; for `--check` only see whether rsync can."""
         if not shutil.which("rsync"):
             raise Failure("rsync is not installed here: apt-get install rsync")
         copy = ssh.Copy(self.connections, self.job.source, self.job.options)

@@ -3,7 +3,8 @@
 TEXT = """\
 The command begins at the first word that is not an option. Everything from there on belongs to the
 command. One word is a line for `sh -c`; several are a program and its arguments, passed on as they
-are. The command runs in every role: a scheduler or server never returns from `import mxnet`.
+are, with variables in front (FOO=1 python …) set. The command runs in every role: a scheduler or
+server never returns from `import mxnet`.
 
 definitions
   scheduler  one process that brings the others together; runs on the first host
@@ -22,7 +23,8 @@ hosts
   --sync-exclude none drops them.
   Before the start all hosts are checked at once: Python, the folder, space for the copy, the
   command, and whether the host reaches the scheduler. A command that begins with a Python needs
-  MXNet in that Python. A path that --sync-dst-dir may yet copy is not checked. --check only checks.
+  MXNet in that Python. A path that --sync-dst-dir may yet copy is not checked. --check only checks,
+  also whether rsync can copy.
 
 environment variables
   set for every process: DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT, DMLC_NUM_WORKER,
@@ -35,8 +37,9 @@ environment variables
     PYTHONFAULTHANDLER
   passed on by ssh: MXNET_*, DMLC_*, PS_*, OMP_*, KMP_*, NCCL_*, LD_LIBRARY_PATH, and what --env,
     --env-worker and --env-server name. Local processes inherit everything but PORT.
-  If you give only the NAME, the value is on no command line. Values of variables whose names look
-    secret (TOKEN, PASSWORD, KEY, …) are shown as ***, also where a program prints them.
+  If you give only the NAME, the value is on no command line. Values of variables whose names end
+    as a secret's (TOKEN, PASSWORD, KEY, …) are shown as ***, also where a program prints them if
+    they have eight characters or more and the command does not contain them.
 
 what happens on failure
   A process fails: all processes are stopped on all hosts, with TERM, and after 3 s with KILL. The

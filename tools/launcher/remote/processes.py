@@ -9,6 +9,7 @@ the mark but stays in the session.
 """
 
 import codecs
+import errno
 import os
 import re
 import select
@@ -117,6 +118,15 @@ def guard(pipe, mark, supervisor, silence_s):
         if not kill_family(mark, sessions):
             break
         time.sleep(0.05)
+
+
+def start_status(error, command, cwd):
+    """The exit status for a start that failed: 127 and 126 as a shell has them, else 1."""
+    if error.filename != command[0]:
+        return 1  # no such folder; no more processes, files or memory
+    if error.errno == errno.ENOENT and not os.path.exists(os.path.join(cwd or "", command[0])):
+        return 127  # not found
+    return 126  # found, but neither a program nor a script whose interpreter is there
 
 
 class Stream:

@@ -20,7 +20,7 @@ import sys
 import time
 
 from host import listen, own_address, processors
-from processes import Child, guard, kill_family
+from processes import Child, guard, kill_family, start_status
 
 SILENCE_S = 10  # without a heartbeat from the launcher for this long everything is ended
 GRACE_S = 3  # between TERM and KILL
@@ -200,7 +200,7 @@ class Supervisor:
         try:
             child = Child(name, self.mark, command, env, cwd, stdin)
         except OSError as error:
-            self.report("exit", name=name, status=127, why=str(error))
+            self.report("exit", name=name, status=start_status(error, command, cwd), why=str(error))
             return
         self.children[name] = child
         self.streams.update((stream.pipe.fileno(), stream) for stream in child.streams)
