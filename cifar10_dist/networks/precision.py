@@ -127,7 +127,8 @@ def copy_in(dtype, net, ctx):
     with mx.name.NameManager(), mxnet_restored():
         if dtype != "float32":
             amp.init(target_dtype=dtype)
-        copy = gluon.SymbolBlock(net(images), images)
+        scores = mx.sym.amp_cast(net(images), dtype="float32")  # the loss is in float32
+        copy = gluon.SymbolBlock(scores, images)
     own = net.collect_params()
     for name, param in copy.collect_params().items():
         param.grad_req = own[name].grad_req

@@ -75,7 +75,7 @@ FLAGS = {
         Flag("--num-layers", positive, None, "6n+2", "layers of --network resnet; default 20"),
         Flag("--num-classes", positive, 10, "N", "classes of the images"),
         Flag("--dtype", ("float32", "float16", "bfloat16", "auto"), "float32", None, "type of convolutions and products; weights stay float32; "
-             "auto: bfloat16 on processors that have it, for networks that gain"),
+             "auto: on processors that have bfloat16, it or float32, whichever is faster in a short trial; else float32"),
     ),
     "data": (
         Flag("--data", ("auto", "cifar10", "synthetic"), "auto", None, "auto: CIFAR-10 from disk, else a download, else synthetic images"),
