@@ -7,6 +7,7 @@ from collections import deque
 
 from mxnet import autograd
 
+from networks.precision import set_dtype
 from process import launched
 from process.finite import check_parameters, warn_of_scores
 from process.progress import Progress, profiled
@@ -14,7 +15,7 @@ from process.versions import describe
 from saving.checkpoint import check_prefix
 from saving.saver import Saver, files_finished
 from saving.seeds import Seeds, draws_numbers
-from saving.start import find_start
+from saving.start import find_start, tell
 from saving.stopper import Stopper
 from trainers.create import explain
 from training import split_batch
@@ -59,6 +60,8 @@ class Run:
     def begin(self, workers, images, loader, net):
         """See that all workers train alike, and load a checkpoint if there is one to go on from.
 
+        From here on the network computes in ``--dtype``.
+
         Parameters
         ----------
         workers : workers.Workers
@@ -86,6 +89,11 @@ class Run:
             "is_async": workers.is_async,
         }
         self._start = find_start(self._args, self._facts, net, workers)
+        saved = self._start.manifest.get("options", {})
+        set_dtype(self._args, net, workers, saved.get("--dtype"))
+        options["--dtype"] = self._args.dtype  # auto is settled
+        if workers.rank == 0:
+            tell(self._start, self._facts)
         return self._start.epoch * len(loader) + self._start.step
 
     def epochs(self, trainer):
