@@ -3,6 +3,7 @@
 The loop stays as short as it is because everything that cuts across it hangs on this one object.
 """
 
+import contextlib
 from collections import deque
 
 from mxnet import autograd
@@ -10,7 +11,7 @@ from mxnet import autograd
 from process import launched
 from process.progress import Progress, profiled
 from process.versions import describe
-from saving.checkpoint import check_prefix
+from saving.prefix import check_prefix, hold
 from saving.saver import Saver, files_finished
 from saving.seeds import Seeds, draws_numbers
 from saving.start import find_start
@@ -42,7 +43,7 @@ class Run:
         self._epoch = self._steps_done = 0  # where the loop is
         self._queued = deque()
         self._stopper = Stopper(is_active=bool(args.model_prefix))
-        self._files = files_finished()
+        self._files, self._prefix = files_finished(), contextlib.ExitStack()
         if args.model_prefix and launched.is_first_worker():  # only worker 0 writes
             check_prefix(args.model_prefix)
 
@@ -54,6 +55,7 @@ class Run:
     def __exit__(self, *error):
         self._stopper.__exit__(*error)
         self._files.__exit__(*error)
+        self._prefix.__exit__(*error)
 
     def begin(self, workers, images, loader, net):
         """See that all workers train alike, and load a checkpoint if there is one to go on from.
@@ -84,6 +86,8 @@ class Run:
             "steps_per_epoch": len(loader),
             "is_async": workers.is_async,
         }
+        if self._args.model_prefix and workers.rank == 0:
+            self._prefix.enter_context(hold(self._args.model_prefix))
         self._start = find_start(self._args, self._facts, net, workers)
         return self._start.epoch * len(loader) + self._start.step
 

@@ -40,4 +40,5 @@ class SlowRun(cifar10_dist.Run):
 cifar10_dist.Run = SlowRun
 synthetic.NUM_TRAIN, synthetic.NUM_TEST = 300, 100
 cifar10_dist.create_network = create_network
-run(cifar10_dist.main, "train_tiny.py")
+if __name__ == "__main__":
+    run(cifar10_dist.main, "train_tiny.py")
