@@ -221,11 +221,12 @@ def test_a_disk_that_is_full_at_any_byte_gives_one_error_and_nothing_else(small_
         "from pathlib import Path\n"
         "from saving import checkpoint\n"
         "arrays, disk = {str(i): mx.nd.ones(9000) for i in range(4)}, Path(sys.argv[1])\n"
+        "params = {'arg:w': arrays['0']}\n"
         "for kilobytes in range(200, 400, 4):\n"
         "    [path.unlink() for path in disk.iterdir()]\n"
         "    (disk / 'filler').write_bytes(bytes(1024 * kilobytes))\n"
         "    try:\n"
-        "        checkpoint.write(str(disk / 'm'), 1, 0, '{}', {'arg:w': arrays['0']}, arrays, {})\n"
+        "        checkpoint.write(str(disk / 'm'), 1, 0, '{}', params, arrays, {})\n"
         "    except (OSError, mx.MXNetError, ValueError):\n"
         "        print('failed', *(path.name for path in disk.iterdir()))\n"
     )
