@@ -60,6 +60,7 @@ TOGETHER = (
     ["--lr-schedule", "step", "--lr-step-epochs", "1"],
 )
 TOO_LONG = {"--num-epochs", "--num-epoch"}  # to train for 2147483647 of
+OF_DOWNLOADS = (".lock", ".download-failed")
 NOT_A_LINE = ("Traceback", "Exception ignored", "terminate called", "Stack trace", "Check failed")
 
 
@@ -78,7 +79,7 @@ def words_of_a_flag(draw):
 
 def contents(folder):
     """What all files hold, but for those that a download leaves."""
-    files = [path for path in folder.rglob("*") if path.is_file() and "datasets" not in path.parts]
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name not in OF_DOWNLOADS]
     return {path.relative_to(folder): path.read_bytes() for path in files}
 
 

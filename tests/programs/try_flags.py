@@ -35,8 +35,8 @@ RANKS_S = 8  # the others' time to end after one has failed
 
 def create_tiny_network(args, *others):
     """Create the network of train_tiny.py in place of the default one, others for real."""
-    is_default = args.network == "resnet18_v1"
-    return (train_tiny.create_network if is_default else create_network)(args, *others)
+    is_small = args.network == "resnet18_v1" and args.num_classes < 1000
+    return (train_tiny.create_network if is_small else create_network)(args, *others)
 
 
 def no_network(url, **_):
