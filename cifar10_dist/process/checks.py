@@ -26,6 +26,7 @@ CHECKS = (
     (lambda a: a.load_epoch is not None and a.resume, "--load-epoch and --resume exclude each other"),
     (lambda a: a.resume == "auto" and not a.model_prefix, "--resume auto needs --model-prefix, the start of the file names"),
     (lambda a: a.load_epoch is not None and a.load_epoch >= a.num_epochs, "--load-epoch {load_epoch}: nothing is left of --num-epochs {num_epochs}"),
+    (lambda a: a.pad_size > 1000, "--pad-size {pad_size}: too wide a border; at most 1000 pixels"),
     (lambda a: a.top_k > a.num_classes, "--top-k {top_k}: there are {num_classes} classes"),
     (lambda a: a.lr_schedule == "step" and not a.lr_step_epochs, "--lr-schedule step needs --lr-step-epochs, such as 30,60"),
     (lambda a: a.lr_step_epochs and a.lr_schedule not in (None, "step"), "--lr-step-epochs goes with --lr-schedule step, not {lr_schedule}"),

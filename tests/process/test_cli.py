@@ -84,6 +84,14 @@ def test_a_mistake_gets_one_line_and_status_2(options, tmp_path):
     assert WRONG[options] in lines[0] and job.stdout == ""
 
 
+@pytest.mark.parametrize("error", ["MemoryError()", "ValueError('cudaMalloc: out of memory')"])
+def test_too_little_memory_gets_one_line(error, tmp_path):
+    program = f"from process.failure import run\ndef main(): raise {error}\nrun(main, 'p')"
+    job = launch(tmp_path, "-c", program, program="-u")
+    assert job.status == 1
+    assert re.fullmatch("p: error: out of memory: .*; try smaller sizes\n", job.stderr), job.stderr
+
+
 def test_a_data_folder_that_cannot_be_written_is_named(tmp_path):
     job = train(tmp_path, "--data-dir", "/proc/nowhere")
     assert job.status == 2

@@ -74,7 +74,7 @@ def words_of_a_flag(draw):
     )
     edges = [edge for edge in EDGES if name not in TOO_LONG or edge != "2147483647"]
     value = draw(st.one_of(st.sampled_from(own).map(str), st.sampled_from(edges)))
-    return draw(st.sampled_from([[name, value], [f"{name}={value}"], [name]]))
+    return draw(st.sampled_from([[name, value]] * 4 + [[f"{name}={value}"], [name]]))
 
 
 def contents(folder):
@@ -124,7 +124,8 @@ def try_words(tmp_path_factory):
 def test_any_flags_together_train_or_are_refused_in_one_line(try_words, flags, workers):
     status, text, is_changed = try_words([*BASE, *chain(*flags)], workers)
     event(f"status {status}")
-    assert status in (0, 2) and not [bad for bad in NOT_A_LINE if bad in text], (status, text)
+    assert status in (0, 2) or "error: out of memory" in text, (status, text)
+    assert not [bad for bad in NOT_A_LINE if bad in text], text
     if status == 2:
         assert not is_changed
         assert text.splitlines()[-1].startswith("cifar10_dist.py: error: "), text

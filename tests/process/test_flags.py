@@ -33,6 +33,7 @@ CASES = {
     "--load-epoch and --resume": ("--model-prefix x --load-epoch 0 --resume none", ALONE),
     "--resume auto needs": ("--resume auto", ALONE),
     "--load-epoch {load_epoch}": ("--model-prefix x --load-epoch 5", ALONE),
+    "--pad-size": ("--pad-size 1001", ALONE),
     "--top-k": ("--top-k 4 --num-classes 3", ALONE),
     "--lr-schedule step needs": ("--network fast --lr-schedule step", ALONE),
     "--lr-step-epochs goes": ("--lr-schedule onecycle --lr-step-epochs 3", ALONE),

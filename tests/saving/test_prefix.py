@@ -41,17 +41,17 @@ def holder(tmp_path):
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_second_job_is_refused_and_told_of_the_first(tmp_path, workers):
-    first = training(tmp_path, tmp_path / "model", workers=workers, env=SLOW)
-    first.wait_for("Epoch[1] Batch [1]")
+    first = training(tmp_path, tmp_path / "model", workers=workers, env={"TINY_PAUSE": "3"})
+    first.wait_for("Epoch[0] Batch [1]")
     (tmp_path / "second").mkdir()
     second = training(tmp_path / "second", tmp_path / "model", "--keep", "1", workers=workers)
     finished(second, status=2)
     (line,) = {t.partition("error: ")[2] for t in second.text().splitlines() if "error: " in t}
     pid = first.pid if not workers else next(iter(first.role("worker-0")))
     assert re.search(rf"--model-prefix .*/model: .*process {pid} on \S+, since \S+ \S+, is", line)
-    finished(first)
-    assert "could not be saved" not in first.text()
-    assert [entry.epoch for entry in find(str(tmp_path / "model"))] == [4, 3, 2, 1]
+    os.kill(first.pid, signal.SIGUSR1)
+    finished(first, status=75)
+    assert "could not be saved" not in first.text() and len(find(str(tmp_path / "model"))) == 1
     assert not list(tmp_path.glob(".model*"))
 
 
