@@ -36,7 +36,7 @@ WRONG = {
     "--kv-store dist": "--kv-store dist needs a launcher: python tools/launch.py",
     "--batch-size 20000": "takes 20000 examples, and there are 10000 (synthetic images)",
     "--num-examples 20000": "--num-examples 20000: there are 10000 (synthetic images)",
-    "--num-classes 2147483647": "--network resnet18_v1: too large for --num-classes 2147483647 (",
+    "--num-classes 2147483647": "--network resnet18_v1: too large for --num-classes 2147483647, or",
     "--wd 1e-300": "'1e-300' is not 0, or a number from 1e-30 to 1e+30",
     "--num-classes 4": "outside --num-classes 4",
     "--data-train x.rec": "--data-train and --data-val go together",
