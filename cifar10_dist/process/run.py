@@ -9,6 +9,7 @@ from collections import deque
 from mxnet import autograd
 
 from process import launched
+from process.finite import check_parameters, warn_of_scores
 from process.progress import Progress, profiled
 from process.versions import describe
 from saving.prefix import check_prefix, hold
@@ -146,6 +147,10 @@ class Run:
             Of each device that had examples.
         """
         self._progress.batch_done(self._epoch, self._steps_done, batch, outputs, labels)
+        if (self._steps_done + 1) % self._args.disp_batches == 0:
+            when = f"Epoch[{self._epoch}] Batch [{self._steps_done + 1}]"
+            check_parameters(self._net, when)
+            warn_of_scores(outputs, when)
         self._queued.append(outputs)  # a request to stop waits for all of these; they take memory
         if len(self._queued) > STEPS_AHEAD:
             for output in self._queued.popleft():
@@ -155,6 +160,7 @@ class Run:
         """Tell whether the workers were asked to stop within the epoch; if so, save."""
         self._queued.clear()
         self._trainer.epoch_done(self._workers)
+        check_parameters(self._net, f"Epoch {epoch}")  # so before a test, and before it is saved
         return self._saver.stopped_within(epoch, self._steps_done)
 
     def is_test_due(self, epoch):

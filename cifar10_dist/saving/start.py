@@ -212,9 +212,7 @@ def _first_usable(entries, facts, net):
 
 def _check_place(entry, facts):
     """See that a place inside an epoch means the same here."""
-    is_streamed = entry.manifest.get("data", "").startswith("streamed")
-    names = (*WITHIN, "num_workers") if is_streamed else WITHIN  # to each a part of the files
-    for name in names if entry.step else ():
+    for name in WITHIN if entry.step else ():
         if entry.manifest[name] != facts[name]:
             raise Broken(
                 f"{entry.name}: stopped inside an epoch, with {name.replace('_', ' ')} "
