@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import os
 import resource
 import sys
 import time

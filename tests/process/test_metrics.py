@@ -12,7 +12,8 @@ from launching import TRAIN, launch
 from process.metrics import gradient_norm, run_name
 
 TIME_BUDGET_S = 20
-FEW = "--data synthetic --num-examples 128 --network resnet --num-layers 8 --batch-size 32".split()
+FEW = ("--data", "synthetic", "--num-examples", "128", "--batch-size", "32")
+FEW += ("--network", "resnet", "--num-layers", "8")
 
 
 def read_events(path):
