@@ -1,4 +1,4 @@
-"""``pytorch_side.autocast`` in Gluon: a program of its own, as ``amp.init`` changes all that follows."""
+"""``pytorch_side.autocast`` in Gluon: a program, as ``amp.init`` changes all that follows it."""
 
 import json
 import sys

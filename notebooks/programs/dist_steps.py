@@ -1,6 +1,5 @@
-"""The three steps of ``pytorch_side.data_parallel_steps`` in Gluon, for any number of workers."""
+"""The three steps of ``pytorch_side.data_parallel_steps`` in Gluon: dist_steps.py FILE.npy."""
 
-import json
 import sys
 from pathlib import Path
 
@@ -10,9 +9,9 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
+from pytorch_side import examples
 
 from process.failure import run
-from pytorch_side import examples
 from sampler import SplitSampler
 from trainers.create import share_weights
 
@@ -35,14 +34,15 @@ def train():
             error = loss(net(x[indices]), y[indices])
         error.backward()
         trainer.step(global_size)  # gradients are added up over the workers, and divided, here
-        weights.append(net.weight.data().asnumpy().tolist())
+        print(f"{len(indices)} of {global_size} examples", flush=True)
+        weights.append(net.weight.data().asnumpy())
     return store, weights
 
 
 def main():
     store, weights = train()
     if store.rank == 0:
-        print(f"weights: {json.dumps(weights)}", flush=True)
+        np.save(sys.argv[1], weights)  # after each step, shape (3, 3, 4)
     store._barrier()  # nobody leaves while others still need the servers
 
 
