@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import re
 import sys
 import traceback
 
@@ -11,6 +12,10 @@ STOPPED = 75  # exit status: stopped on request with all saved that there was, s
 
 class UsageError(Exception):
     """Something that the user can mend; the message says what, where and what to do."""
+
+
+class Diverged(Exception):
+    """The training cannot go on, with no mistake in the program; the message says why."""
 
 
 def run(main, program):
@@ -45,9 +50,9 @@ def run(main, program):
 
 def _tell(error, program):
     """Print what ended the program; return the exit status."""
-    if isinstance(error, UsageError):
+    if isinstance(error, (UsageError, Diverged)):
         print(f"{program}: error: {error}", file=sys.stderr)
-        return 2
+        return 2 if isinstance(error, UsageError) else 1
     if isinstance(error, KeyboardInterrupt):
         print(f"{program}: interrupted", file=sys.stderr)
         return 130
@@ -55,6 +60,10 @@ def _tell(error, program):
         if isinstance(error.code, str):
             print(error.code, file=sys.stderr)
         return error.code if isinstance(error.code, int) else int(error.code is not None)
+    if isinstance(error, MemoryError) or re.search("out of memory|bad_alloc", str(error)):
+        reason = (str(error).strip().splitlines() or ["no more to be had"])[-1][:200]
+        print(f"{program}: error: out of memory: {reason}; try smaller sizes", file=sys.stderr)
+        return 1
     traceback.print_exception(type(error), error, error.__traceback__)
     return 1
 

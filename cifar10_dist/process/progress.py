@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import json
+import math
 import os
 import resource
 import sys
@@ -13,6 +14,7 @@ import mxnet as mx
 from tqdm import tqdm
 
 from process.failure import UsageError
+from process.finite import warn_of_loss
 from process.messages import warn
 from sources.images import ImageSource
 from workers import Workers
@@ -128,6 +130,8 @@ class Progress:
         if "top_k_accuracy" in result:
             line += f" Test_top_k_acc {result['top_k_accuracy']:f}"
         self.say(line)
+        if result and self.is_first:
+            warn_of_loss(result["loss"], f"Epoch {epoch}")
         if late and self.is_first:
             self.say(
                 f"Epoch {epoch}: staleness of gradients: {late['staleness_mean']:.2f} updates by "
@@ -179,7 +183,8 @@ class Progress:
     def _write(self, epoch, row):
         """Keep an epoch's numbers; a disk that is full does not end the training."""
         try:
-            print(json.dumps(row), file=self._metrics, flush=True)
+            known = {k: v if math.isfinite(v) else None for k, v in row.items()}  # JSON has no NaN
+            print(json.dumps(known), file=self._metrics, flush=True)
             self._events.write_event(self._event(row, epoch))
             self._events.flush()
         except OSError as error:

@@ -3,17 +3,20 @@
 The loop stays as short as it is because everything that cuts across it hangs on this one object.
 """
 
+import contextlib
 from collections import deque
 
 from mxnet import autograd
 
+from networks.precision import set_dtype
 from process import launched
+from process.finite import check_parameters, warn_of_scores
 from process.progress import Progress, profiled
 from process.versions import describe
-from saving.checkpoint import check_prefix
+from saving.prefix import check_prefix, hold
 from saving.saver import Saver, files_finished
 from saving.seeds import Seeds, draws_numbers
-from saving.start import find_start
+from saving.start import find_start, tell
 from saving.stopper import Stopper
 from trainers.create import explain
 from training import split_batch
@@ -42,7 +45,7 @@ class Run:
         self._epoch = self._steps_done = 0  # where the loop is
         self._queued = deque()
         self._stopper = Stopper(is_active=bool(args.model_prefix))
-        self._files = files_finished()
+        self._files, self._prefix = files_finished(), contextlib.ExitStack()
         if args.model_prefix and launched.is_first_worker():  # only worker 0 writes
             check_prefix(args.model_prefix)
 
@@ -54,9 +57,12 @@ class Run:
     def __exit__(self, *error):
         self._stopper.__exit__(*error)
         self._files.__exit__(*error)
+        self._prefix.__exit__(*error)
 
     def begin(self, workers, images, loader, net):
         """See that all workers train alike, and load a checkpoint if there is one to go on from.
+
+        From here on the network computes in ``--dtype``.
 
         Parameters
         ----------
@@ -84,7 +90,14 @@ class Run:
             "steps_per_epoch": len(loader),
             "is_async": workers.is_async,
         }
+        if self._args.model_prefix and workers.rank == 0:
+            self._prefix.enter_context(hold(self._args.model_prefix))
         self._start = find_start(self._args, self._facts, net, workers)
+        saved = self._start.manifest.get("options", {})
+        set_dtype(self._args, net, workers, saved.get("--dtype"))
+        options["--dtype"] = self._args.dtype  # auto is settled
+        if workers.rank == 0:
+            tell(self._start, self._facts)
         return self._start.epoch * len(loader) + self._start.step
 
     def epochs(self, trainer):
@@ -142,6 +155,10 @@ class Run:
             Of each device that had examples.
         """
         self._progress.batch_done(self._epoch, self._steps_done, batch, outputs, labels)
+        if (self._steps_done + 1) % self._args.disp_batches == 0:
+            when = f"Epoch[{self._epoch}] Batch [{self._steps_done + 1}]"
+            check_parameters(self._net, when)
+            warn_of_scores(outputs, when)
         self._queued.append(outputs)  # a request to stop waits for all of these; they take memory
         if len(self._queued) > STEPS_AHEAD:
             for output in self._queued.popleft():
@@ -151,6 +168,7 @@ class Run:
         """Tell whether the workers were asked to stop within the epoch; if so, save."""
         self._queued.clear()
         self._trainer.epoch_done(self._workers)
+        check_parameters(self._net, f"Epoch {epoch}")  # so before a test, and before it is saved
         return self._saver.stopped_within(epoch, self._steps_done)
 
     def is_test_due(self, epoch):

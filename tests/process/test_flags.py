@@ -33,9 +33,11 @@ CASES = {
     "--load-epoch and --resume": ("--model-prefix x --load-epoch 0 --resume none", ALONE),
     "--resume auto needs": ("--resume auto", ALONE),
     "--load-epoch {load_epoch}": ("--model-prefix x --load-epoch 5", ALONE),
+    "--pad-size": ("--pad-size 1001", ALONE),
     "--top-k": ("--top-k 4 --num-classes 3", ALONE),
     "--lr-schedule step needs": ("--network fast --lr-schedule step", ALONE),
     "--lr-step-epochs goes": ("--lr-schedule onecycle --lr-step-epochs 3", ALONE),
+    "--lr-factor": ("--lr 1e-9 --lr-factor 1e-11 --lr-step-epochs 1,2", ALONE),
     "--lr-scale staleness": ("--lr-scale staleness --kv-store dist_sync", LAUNCHED),
     "--warmup-epochs": ("--warmup-epochs 5.5", ALONE),
     "--kv-store {kv_store} needs": ("--kv-store dist_sync", ALONE),
@@ -55,6 +57,23 @@ DEVICE_CASES = {
     "--batch-size": ("--batch-size 3", "gpu", 4),
     "--optimizer": ("--optimizer nadam", "cpu", 2),
 }
+# The values that MXNet's older examples give to their own flags.
+OLD_DEFAULTS = """
+    --network resnet --num-layers 50 --kv-store device --num-epochs 80 --lr 0.1 --lr-factor 0.1
+    --lr-step-epochs 30,60 --initializer default --optimizer sgd --mom 0.9 --wd 0.0001
+    --batch-size 128 --disp-batches 20 --save-period 1 --monitor 0 --top-k 0 --loss= --test-io 0
+    --dtype float32 --gc-type none --gc-threshold 0.5 --macrobatch-size 0 --warmup-epochs 5
+    --warmup-strategy linear --profile-worker-suffix= --profile-server-suffix=
+    --use-imagenet-data-augmentation 0 --data-train-idx= --data-val-idx= --data-nthreads 4
+    --rgb-mean 123.68,116.779,103.939 --rgb-std 58.393,57.12,57.375 --pad-size 0 --fill-value 127
+    --image-shape 3,224,224 --num-classes 1000 --num-examples 1281167 --benchmark 0
+    --random-crop 0 --random-mirror 1 --max-random-h 0 --max-random-s 0 --max-random-l 0
+    --min-random-aspect-ratio 0.75 --max-random-aspect-ratio 1.3333333333333333
+    --max-random-rotate-angle 0 --max-random-shear-ratio 0 --max-random-scale 1
+    --min-random-scale 1 --max-random-area 1 --min-random-area 0.08 --max-crop-size -1
+    --min-crop-size -1 --brightness 0.4 --contrast 0.4 --saturation 0.4 --pca-noise 0.1
+    --random-resized-crop 1
+"""
 EDGES = ("0", "1", "-1", "nan", "-inf", "1e308", "9" * 400, "1,2", "2,1", "{x}", "é", " ", "")
 ENVIRONMENTS = (ALONE, LAUNCHED, P3, {**LAUNCHED, "LAUNCH_MAX_RESTARTS": "3"})
 
@@ -106,17 +125,18 @@ def test_a_flag_takes_its_own_default(flag):
     "name, taken, refused",
     [
         ("path", ["x", " "], [""]),
+        ("two_bits", ["none", "2bit"], ["1bit", "None", ""]),
         ("positive", ["1", "2147483647"], ["0", "2147483648", "1.5", ""]),
         ("count", ["0", "2147483647"], ["-1", "2147483648"]),
-        ("positive_float", ["1e-300", "1e300"], ["0", "inf", "nan"]),
-        ("not_negative", ["0", "1e300"], ["-1e-300", "inf", "nan"]),
-        ("below_one", ["0", "0.999"], ["1", "-0.1", "nan"]),
-        ("fraction", ["0.001", "1"], ["0", "1.001", "nan"]),
+        ("positive_float", ["1e-30", "1e30"], ["0", "9e-31", "1.1e30", "inf", "nan"]),
+        ("not_negative", ["0", "1e-30", "1e30"], ["-1e-30", "1e-300", "1e300", "inf", "nan"]),
+        ("below_one", ["0", "0.999"], ["1", "-0.1", "1e-300", "nan"]),
+        ("fraction", ["0.001", "1"], ["0", "1.001", "1e-300", "nan"]),
         ("gpu_list", ["", "0", "3,1"], ["-1", "1,1", "0,", "a"]),
         ("epochs", ["", "1", "1,3"], ["0", "3,1", "2,2"]),
         ("shape", ["3,1,1", "(3, 32, 32)"], ["1,2,2", "3,0,1", "3,2", ""]),
-        ("triple", ["0,-1,2.5"], ["1,2", "1,2,inf", ""]),
-        ("positive_triple", ["1,2,0.5"], ["1,2,0", "1,2,inf", ""]),
+        ("triple", ["0,-1,2.5"], ["1,2", "1,2,inf", "1,2,-1e308", ""]),
+        ("positive_triple", ["1,2,0.5"], ["1,2,0", "1,2,inf", "1e-300,1,1", ""]),
     ],
 )
 def test_a_type_takes_values_up_to_its_edges(name, taken, refused):
@@ -175,6 +195,33 @@ def test_a_flag_without_effect_is_warned_of(capsys):
     assert capsys.readouterr().err == (
         "cifar10_dist.py: warning: no effect here: --monitor --brightness\n"
     )
+
+
+def test_the_defaults_of_older_examples_are_taken(capsys):
+    args = parse(OLD_DEFAULTS.split())
+    assert args.gc_type is None and args.rgb_std == (58.393, 57.12, 57.375)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "no effect here" in line
+
+
+@pytest.mark.parametrize(
+    "words, told",
+    [
+        ("--rgb-mean 1,2,3", ["--rgb-std 255,255,255 (there 1,1,1)"]),
+        ("--rgb-std 1,2,3", ["--rgb-mean 0,0,0 (there 123.68,116.779,103.939)"]),
+        ("--mom 0.9 --rgb-std 1,1,1", ["--rgb-mean 0,0,0", "--optimizer adam (there sgd)"]),
+        ("--lr 0.1", ["--optimizer adam (there sgd)"]),
+        ("--optimizer SGD", ["--lr 0.001 (there 0.1)"]),
+        ("--rgb-mean 1,2,3 --rgb-std 1,1,1 --lr 0.1 --optimizer sgd", []),
+        ("--lr 0.003 --num-epochs 3", []),
+        ("--network fast --rgb-mean 1,2,3 --lr 0.1 --mom 0.8", []),
+    ],
+)
+def test_one_warning_names_the_missing_partners_of_old_flags(words, told, capsys):
+    parse(words.split())
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == bool(told)
+    assert all(text in lines[0] for text in told)
 
 
 @st.composite
