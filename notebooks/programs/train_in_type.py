@@ -33,12 +33,13 @@ OPTIONS = f"--network fast --batch-size 64 --num-epochs {NUM_EPOCHS} --num-examp
 def main(dtype, seeds):
     options = [*OPTIONS.split(), *data_options(), "--dtype", dtype]
     images = ImageSource(parse_args(options))
+    name = "CIFAR-10, JPEG copy" if data_options() else images.name
     for seed in seeds:
         try:
             result = train(parse_args([*options, "--seed", seed]), images)
         except mx.MXNetError as error:
             result = {"error": str(error).strip().splitlines()[-1]}
-        print(json.dumps({"data": images.name, "seed": seed, **result}), flush=True)
+        print(json.dumps({"data": name, "seed": seed, **result}), flush=True)
 
 
 def data_options():
