@@ -81,14 +81,14 @@ class EvalLoader:
     """This worker's share of the test set, in order; parameters as for :class:`TrainLoader`."""
 
     def __init__(self, images, labels, batch_size, num_workers=1, rank=0, augmentation=None):
-        start, stop = split_range(len(labels), num_workers, rank)
-        self.images, self.labels = images[start:stop], labels[start:stop]
+        self.images, self.labels = images, labels
+        self.start, self.stop = split_range(len(labels), num_workers, rank)
         self.batch_size = batch_size
         self.augmentation = augmentation or Augmentation()
 
     def __iter__(self):
-        for start in range(0, len(self.labels), self.batch_size):
-            part = np.arange(start, min(start + self.batch_size, len(self.labels)))
+        for start in range(self.start, self.stop, self.batch_size):
+            part = np.arange(start, min(start + self.batch_size, self.stop))
             data = self.augmentation.load(self.images, part)
             yield Batch(data, _as_float(self.labels[part]), len(part))
 

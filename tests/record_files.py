@@ -25,3 +25,15 @@ def png(value, size=32):
     buffer = io.BytesIO()
     Image.fromarray(np.full((size, size, 3), value, np.uint8)).save(buffer, "PNG")
     return buffer.getvalue()
+
+
+def write_pictures(path, sizes, kind="PNG"):
+    """Write images of noise, (height, width) each, of which those of one size are the same."""
+    file = recordio.MXRecordIO(str(path), "w")
+    for number, size in enumerate(sizes):
+        buffer = io.BytesIO()
+        noise = np.random.RandomState(0).randint(0, 256, size + (3,)).astype(np.uint8)
+        Image.fromarray(noise).save(buffer, kind)
+        file.write(recordio.pack(recordio.IRHeader(0, number % 256, number, 0), buffer.getvalue()))
+    file.close()
+    return str(path)

@@ -16,14 +16,14 @@ def network_by_name(name, num_classes, image_shape, ctx, num_layers=None):
     Parameters
     ----------
     name : str
-        Of a GluonCV model, ``fast``, or ``resnet`` for the CIFAR ResNet of ``num_layers`` layers
-        (He et al. 2016, Identity Mappings in Deep Residual Networks), as in MXNet's older examples.
+        Of a GluonCV model, ``fast``, or ``resnet`` with ``num_layers``, as in MXNet's older
+        examples.
     num_classes : int
     image_shape : tuple of int
         (channels, height, width).
     ctx : list of mxnet.Context
     num_layers : int, optional
-        6n + 2, for ``resnet`` only.
+        For ``resnet`` only, see :func:`resnet.create_resnet`.
 
     Returns
     -------
@@ -39,21 +39,25 @@ def network_by_name(name, num_classes, image_shape, ctx, num_layers=None):
     # All shapes are known: parameters are drawn now, with no first batch, and so no pass outside
     # autograd.record() that would leave weights in a layout that a dist store cannot take.
     net.initialize(mx.init.Xavier(), ctx=ctx)
-    bulk = {}
     if ctx[0].device_type == "cpu":
         use_products(net, image_shape)
-        # MXNet tells of gradients after so many operators; on GPUs its 15 are kept (untried).
-        bulk = {"backward_bulk_size": 4}
-    net.hybridize(static_alloc=True, static_shape=True, **bulk)
+    hybridize(net, ctx)
     if starts_with_batchnorm(net):
         net.register_forward_pre_hook(_ask_for_gradient)
     return net
 
 
+def hybridize(net, ctx):
+    """Let MXNet compile the network when it is used first, for batches of one shape."""
+    # MXNet tells of gradients after so many operators; on GPUs its 15 are kept (untried).
+    bulk = {"backward_bulk_size": 4} if ctx[0].device_type == "cpu" else {}
+    net.hybridize(static_alloc=True, static_shape=True, **bulk)
+
+
 def build_network(name, num_classes, image_shape, num_layers=None):
     """Put a network together as :func:`network_by_name` does: with shapes, without parameters."""
     with mx.name.NameManager():  # parameter names that do not depend on what was created before
-        net = _build(name, num_classes, image_shape[0], num_layers)
+        net = _build(name, num_classes, image_shape, num_layers)
     try:
         with contextlib.redirect_stdout(None):  # MXNet prints the shapes when it fails
             net.infer_shape(mx.nd.zeros((1,) + tuple(image_shape)))
@@ -100,22 +104,18 @@ def _ask_for_gradient(net, images):
         images[0].attach_grad()
 
 
-def _build(name, num_classes, channels, num_layers):
+def _build(name, num_classes, image_shape, num_layers):
     if name == "fast":
         if num_layers is not None:
             raise UsageError(f"--num-layers goes with --network resnet, not {name}")
-        return FastNetwork(num_classes, channels)
+        return FastNetwork(num_classes, image_shape[0])
     # Here, as it takes a second to import.
     from gluoncv.model_zoo import get_model, get_model_list
-    from gluoncv.model_zoo.cifarresnet import get_cifar_resnet
+
+    from networks.resnet import create_resnet
 
     if name == "resnet":
-        layers = 20 if num_layers is None else num_layers
-        if layers < 8 or (layers - 2) % 6:
-            raise UsageError(
-                f"--num-layers {layers}: a CIFAR ResNet has 6n+2 layers: 8, 14, 20, 32, 56, 110"
-            )
-        return get_cifar_resnet(2, layers, classes=num_classes)
+        return create_resnet(num_layers, num_classes, height=image_shape[1])
     if name.lower() not in get_model_list():
         raise UsageError(
             f"--network {name}: not a GluonCV model; try resnet18_v1, cifar_resnet20_v2, "

@@ -53,6 +53,14 @@ DEVICE_CHECKS = (
     (lambda a, kind, n: n > 1 and a.kv_store != "dist_async" and a.optimizer.lower() in ("sgld", "nadam"),
      "--optimizer {optimizer}: MXNet's updates each of {num_devices} devices in another way; take one device a worker"),
 )
+# Flags of MXNet's older examples that are half of a pair, its other half missing: which one, and
+# its default there. Of g, the flags, those that were not given are None.
+OTHER_DEFAULTS = (
+    (lambda g: g.rgb_mean and not g.rgb_std, "--rgb-std", "1,1,1"),
+    (lambda g: g.rgb_std and not g.rgb_mean, "--rgb-mean", "123.68,116.779,103.939"),
+    (lambda g: (g.mom or (g.lr or 0) >= 0.05) and not g.optimizer, "--optimizer", "sgd"),  # Adam's rates are lower
+    (lambda g: (g.optimizer or "").lower() in ("sgd", "nag") and not g.lr, "--lr", "0.1"),
+)
 # fmt: on
 
 

@@ -29,13 +29,22 @@ class Collectives:
         self._store, self.rank, self.count = store, store.rank, store.num_workers
         self._is_async = "async" in store.type
         self._next_key = FIRST_KEY
-        self._keys = {}  # length -> (key, buffer), dist_sync only
+        self._keys = {}  # length -> (key, buffer); dist_async: two first keys, see _keys_for_all
+        self._replaces = False
         self.threshold = None
 
     def quantise(self, threshold):
         """Take note that the store quantises from now on."""
         self.threshold = np.float32(threshold)
         self._keys = {}  # a key keeps the message format of its first use
+
+    def replace(self):
+        """Take note that the servers of ``dist_async`` now have a ``CountingOptimizer``.
+
+        It replaces what is under these keys by what is pushed. Before, each exchange needs fresh
+        keys, as a server without an optimizer takes no second push.
+        """
+        self._replaces = True
 
     def all_reduce(self, values):
         """Add up a float32 vector over all workers, in float32."""
@@ -58,9 +67,9 @@ class Collectives:
     def all_gather_alone(self, values):
         """Give every worker the float32 vectors of all, also if their stores are of other types.
 
-        Each pushes to a fresh key of its own, which a server stores as it is, and pulls all.
+        Each pushes to a key of its own, under which a server stores it as it is, and pulls all.
         """
-        first = self._take_keys(self.count)
+        first = self._keys_for_all(len(values))
         self._store.push(first + self.rank, mx.nd.array(values))
         self.barrier()
         rows = [mx.nd.zeros(len(values)) for _ in range(self.count)]
@@ -114,6 +123,19 @@ class Collectives:
         counts = np.rint(self._add_up(bits * self.threshold) / self.threshold)
         return (counts.reshape(pieces.shape + (16,)) @ 2 ** np.arange(16)).astype(np.uint16)
 
+    def _keys_for_all(self, length):
+        """Return the first of ``count`` keys for vectors of this length.
+
+        Two sets are used in turn: a slow worker may still pull what the last exchange left in the
+        other one. None is two exchanges behind, as it would be missing at the barrier between.
+        """
+        if not self._replaces:
+            return self._take_keys(self.count)
+        if length not in self._keys:
+            self._keys[length] = [self._take_keys(self.count), self._take_keys(self.count)]
+        self._keys[length].reverse()
+        return self._keys[length][0]
+
     def _take_keys(self, number):
         first = self._next_key
         self._next_key += number
@@ -142,6 +164,9 @@ class OneWorker:
         return values
 
     def quantise(self, threshold):
+        """Do nothing: nothing is pushed here."""
+
+    def replace(self):
         """Do nothing: nothing is pushed here."""
 
     def barrier(self):

@@ -13,6 +13,10 @@ class UsageError(Exception):
     """Something that the user can mend; the message says what, where and what to do."""
 
 
+class Diverged(Exception):
+    """The training cannot go on, with no mistake in the program; the message says why."""
+
+
 def run(main, program):
     """Call ``main()`` and end the process with its status, whatever happens.
 
@@ -45,9 +49,9 @@ def run(main, program):
 
 def _tell(error, program):
     """Print what ended the program; return the exit status."""
-    if isinstance(error, UsageError):
+    if isinstance(error, (UsageError, Diverged)):
         print(f"{program}: error: {error}", file=sys.stderr)
-        return 2
+        return 2 if isinstance(error, UsageError) else 1
     if isinstance(error, KeyboardInterrupt):
         print(f"{program}: interrupted", file=sys.stderr)
         return 130

@@ -10,7 +10,7 @@ from typing import Any
 
 from networks import fast as fast_network
 from process import launched
-from process.checks import check
+from process.checks import OTHER_DEFAULTS, check
 from process.failure import UsageError
 from process.messages import warn
 from process.values import (
@@ -26,6 +26,7 @@ from process.values import (
     positive_triple,
     shape,
     triple,
+    two_bits,
 )
 
 DESCRIPTION = """\
@@ -72,10 +73,11 @@ FLAGS = {
     ),
     "network": (
         Flag("--network", str, "resnet18_v1", "NAME", "a GluonCV classifier, resnet (see --num-layers), or fast, which sets other defaults"),
-        Flag("--num-layers", positive, None, "6n+2", "layers of --network resnet; default 20"),
+        Flag("--num-layers", positive, None, "N", "layers of --network resnet, as in MXNet's older examples: 6n+2, as for CIFAR-10; 18, 34, 50, 101, 152, "
+             "200 or 269, as for ImageNet, with more than 28 pixels; default 20, with more than 32 pixels 50"),
         Flag("--num-classes", positive, 10, "N", "classes of the images"),
         Flag("--dtype", ("float32", "float16", "bfloat16", "auto"), "float32", None, "type of convolutions and products; weights stay float32; "
-             "auto: bfloat16 on processors that have it, for networks that gain"),
+             "auto: on processors that have bfloat16, it or float32, whichever is faster in a short trial; else float32"),
     ),
     "data": (
         Flag("--data", ("auto", "cifar10", "synthetic"), "auto", None, "auto: CIFAR-10 from disk, else a download, else synthetic images"),
@@ -83,11 +85,11 @@ FLAGS = {
         Flag("--data-train", path, None, "X.rec", "RecordIO file to train on"),
         Flag("--data-val", path, None, "Y.rec", "RecordIO file to test on"),
         Flag("--image-shape", shape, "3,32,32", "3,32,32", "channels, height, width"),
-        Flag("--num-examples", positive, None, "N", "train on the first N examples only; of streamed files, on N in each epoch"),
-        Flag("--max-data-gb", positive_float, 2.0, "GB", "decode RecordIO files once if their images fit in GB, else stream them"),
+        Flag("--num-examples", positive, None, "N", "train on the first N examples only"),
+        Flag("--max-data-gb", positive_float, 2.0, "GB", "decode RecordIO files once if their images fit in GB, else at each use"),
         Flag("--pad-size", count, 0, "PIXELS", "zeros around the image"),
-        Flag("--random-crop", (0, 1), 0, None, "crop at random from the padded image"),
-        Flag("--random-mirror", (0, 1), 0, None, "flip half of the images, the other half in the next epoch; streamed images: each at random"),
+        Flag("--random-crop", (0, 1), 0, None, "crop --image-shape at random from the whole, padded image"),
+        Flag("--random-mirror", (0, 1), 0, None, "flip half of the images, the other half in the next epoch"),
         Flag("--rgb-mean", triple, "0,0,0", "R,G,B", "subtracted from the pixels (0 to 255)"),
         Flag("--rgb-std", positive_triple, "255,255,255", "R,G,B", "then divided by"),
     ),
@@ -107,7 +109,7 @@ FLAGS = {
         Flag("--wd", not_negative, 0.0, "W", "weight decay"),
         Flag("--label-smoothing", below_one, 0.0, "E", "at least 0, below 1"),
         Flag("--lookahead", count, 0, "N", "steps between two averagings of the weights; 0: never"),
-        Flag("--gc-type", ("2bit",), None, None, "compress the gradients that workers push, dist_sync only; default: no"),
+        Flag("--gc-type", two_bits, None, "{none,2bit}", "compress the gradients that workers push, dist_sync only; default none"),
         Flag("--gc-threshold", positive_float, 0.5, "T", "each gradient, summed over a batch, is pushed as -T, 0 or T"),
         Flag("--target-accuracy", fraction, None, "A", "stop after the epoch whose test reaches this accuracy, a fraction in (0, 1]"),
         Flag("--seed", count, 0, "N", "of weights, order and augmentation"),
@@ -160,7 +162,20 @@ def parse_args(argv=None):
     useless = [flag for flag in WITHOUT_EFFECT if hasattr(args, flag[2:].replace("-", "_"))]
     if useless:
         warn(f"no effect here: {' '.join(useless)}")
+    nothing = argparse.Namespace(**dict.fromkeys(vars(args)))
+    _warn_of_defaults(parser, given=parser.parse_args(argv, nothing))
     return parser.parse_args(argv, argparse.Namespace(**defaults_that_depend(args)))
+
+
+def _warn_of_defaults(parser, given):
+    """Tell where a default is not that of MXNet's older examples; not given is None."""
+    others = [
+        f"{flag} {parser.get_default(flag[2:].replace('-', '_'))} (there {theirs})"
+        for is_missing, flag, theirs in OTHER_DEFAULTS
+        if is_missing(given) and given.network != "fast"
+    ]
+    if others and launched.is_first_worker():
+        warn(f"other defaults than in MXNet's older examples: {', '.join(others)}")
 
 
 def defaults_that_depend(args):

@@ -13,6 +13,7 @@ import mxnet as mx
 from tqdm import tqdm
 
 from process.failure import UsageError
+from process.finite import warn_of_loss
 from process.messages import warn
 from sources.images import ImageSource
 from workers import Workers
@@ -128,6 +129,8 @@ class Progress:
         if "top_k_accuracy" in result:
             line += f" Test_top_k_acc {result['top_k_accuracy']:f}"
         self.say(line)
+        if result and self.is_first:
+            warn_of_loss(result["loss"], f"Epoch {epoch}")
         if late and self.is_first:
             self.say(
                 f"Epoch {epoch}: staleness of gradients: {late['staleness_mean']:.2f} updates by "

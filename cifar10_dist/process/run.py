@@ -7,13 +7,15 @@ from collections import deque
 
 from mxnet import autograd
 
+from networks.precision import set_dtype
 from process import launched
+from process.finite import check_parameters, warn_of_scores
 from process.progress import Progress, profiled
 from process.versions import describe
 from saving.checkpoint import check_prefix
 from saving.saver import Saver, files_finished
 from saving.seeds import Seeds, draws_numbers
-from saving.start import find_start
+from saving.start import find_start, tell
 from saving.stopper import Stopper
 from trainers.create import explain
 from training import split_batch
@@ -58,6 +60,8 @@ class Run:
     def begin(self, workers, images, loader, net):
         """See that all workers train alike, and load a checkpoint if there is one to go on from.
 
+        From here on the network computes in ``--dtype``.
+
         Parameters
         ----------
         workers : workers.Workers
@@ -85,6 +89,11 @@ class Run:
             "is_async": workers.is_async,
         }
         self._start = find_start(self._args, self._facts, net, workers)
+        saved = self._start.manifest.get("options", {})
+        set_dtype(self._args, net, workers, saved.get("--dtype"))
+        options["--dtype"] = self._args.dtype  # auto is settled
+        if workers.rank == 0:
+            tell(self._start, self._facts)
         return self._start.epoch * len(loader) + self._start.step
 
     def epochs(self, trainer):
@@ -142,6 +151,10 @@ class Run:
             Of each device that had examples.
         """
         self._progress.batch_done(self._epoch, self._steps_done, batch, outputs, labels)
+        if (self._steps_done + 1) % self._args.disp_batches == 0:
+            when = f"Epoch[{self._epoch}] Batch [{self._steps_done + 1}]"
+            check_parameters(self._net, when)
+            warn_of_scores(outputs, when)
         self._queued.append(outputs)  # a request to stop waits for all of these; they take memory
         if len(self._queued) > STEPS_AHEAD:
             for output in self._queued.popleft():
@@ -151,6 +164,7 @@ class Run:
         """Tell whether the workers were asked to stop within the epoch; if so, save."""
         self._queued.clear()
         self._trainer.epoch_done(self._workers)
+        check_parameters(self._net, f"Epoch {epoch}")  # so before a test, and before it is saved
         return self._saver.stopped_within(epoch, self._steps_done)
 
     def is_test_due(self, epoch):

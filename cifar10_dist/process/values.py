@@ -30,6 +30,13 @@ def _values(kind, fits, what):
     return _value(split, fits, what)
 
 
+def two_bits(text):
+    """Take 2bit, or none, which is as if the flag were not there."""
+    if text not in ("none", "2bit"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not none or 2bit")
+    return None if text == "none" else text
+
+
 # fmt: off
 path = _value(str, bool, "a path: is a variable not set?")
 positive = _value(int, lambda x: 0 < x <= HIGHEST, f"a whole number from 1 to {HIGHEST}")

@@ -25,6 +25,7 @@ import mxnet as mx
 import numpy as np
 
 from process.failure import UsageError
+from process.finite import first_not_finite
 
 FORMAT = "cifar10_dist checkpoint 1"
 
@@ -130,10 +131,19 @@ def read_file(path):
 
 
 def parse_params(content):
-    """Return the parameters by name, as ``collect_params().load_dict`` takes them."""
+    """Return the parameters by name, as ``collect_params().load_dict`` takes them.
+
+    Raises
+    ------
+    ValueError
+        If they are no parameters that a training can go on from.
+    """
     loaded = mx.nd.load_frombuffer(content)
     if not isinstance(loaded, dict):
         raise ValueError("arrays without names")
+    bad = first_not_finite(loaded.items())
+    if bad:
+        raise ValueError(f"{bad} is not finite")
     return {name.partition(":")[2]: value for name, value in loaded.items()}
 
 

@@ -111,8 +111,6 @@ def find_start(args, facts, net, workers):
         start.run = manifest["run"]
     steps = manifest.get("worker_steps") or [start.step]
     start.step = steps[workers.rank] if len(steps) == workers.count else min(steps)
-    if workers.rank == 0:
-        _tell(start, facts)
     return start
 
 
@@ -212,9 +210,7 @@ def _first_usable(entries, facts, net):
 
 def _check_place(entry, facts):
     """See that a place inside an epoch means the same here."""
-    is_streamed = entry.manifest.get("data", "").startswith("streamed")
-    names = (*WITHIN, "num_workers") if is_streamed else WITHIN  # to each a part of the files
-    for name in names if entry.step else ():
+    for name in WITHIN if entry.step else ():
         if entry.manifest[name] != facts[name]:
             raise Broken(
                 f"{entry.name}: stopped inside an epoch, with {name.replace('_', ' ')} "
@@ -228,8 +224,10 @@ def _load(net, params):
     own.load_dict(checkpoint.parse_params(params), ctx=ctx)
 
 
-def _tell(start, facts):
-    """Say what is resumed, and what is not as it was."""
+def tell(start, facts):
+    """Say what is resumed, if anything is, and what is not as it was."""
+    if not start.name:
+        return
     within = f" and {start.step} steps" if start.step else ""
     print(f"Resumed from {start.name}: {start.epoch} epochs{within} done", flush=True)
     saved = start.manifest

@@ -128,8 +128,8 @@ class Flag:
     """A flag that any worker raises and all see, one exchange later.
 
     In ``dist_sync`` all workers push a number in each step and pull the sum: the same on all of
-    them. In ``dist_async`` there are no common steps; who is asked pushes to a weight of zero,
-    which the servers' optimizer moves, and all pull it.
+    them. In ``dist_async`` there are no common steps; who is asked pushes to a key with a zero,
+    which the servers replace, and all pull it.
     """
 
     def __init__(self, workers):

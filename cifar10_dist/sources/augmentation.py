@@ -8,6 +8,7 @@ import mxnet as mx
 import numpy as np
 
 PIECE = 64  # images that are worked on at a time: they stay in the processor's cache
+FINE = 2**20  # places to draw from where the images may be of any size
 
 
 @dataclass(frozen=True)
@@ -17,11 +18,13 @@ class Augmentation:
     Parameters
     ----------
     pad : int
-        Pixels of zeros around an image before a random crop of the image's own size.
+        Pixels of zeros around an image before a random crop.
     random_crop, random_mirror : bool
         Whether to crop at random, and to flip left to right half of the time.
     mean, std : tuple of float
         Of each channel, on the scale of the bytes (0 to 255).
+    shape : tuple of int, optional
+        (C, H, W) of the crop, where images may be larger; the image's own when not given.
     """
 
     pad: int = 0
@@ -29,42 +32,52 @@ class Augmentation:
     random_mirror: bool = False
     mean: tuple = (0.0, 0.0, 0.0)
     std: tuple = (255.0, 255.0, 255.0)
+    shape: tuple = None
 
     def draw(self, length, seed, epoch):
         """Draw top, left (0 to 2*pad) and flip (0 or 1) of every example, shape (length, 3).
 
-        They depend on (seed, epoch, example) alone, not on which worker sees the example. An image
+        Where images may be larger, top and left are out of ``FINE`` places instead. All three
+        depend on (seed, epoch, example) alone, not on which worker sees the example. An image
         that is flipped in one epoch is not in the next (Jordan 2024, arXiv 2404.00498).
         """
-        place = np.random.RandomState([seed, epoch, 1]).randint(0, 2 * self.pad + 1, (length, 2))
+        place = np.random.RandomState([seed, epoch, 1]).randint(0, self._places, (length, 2))
         first = np.random.RandomState([seed, 0, 2]).randint(0, 2, (length, 1))
         return np.concatenate([place, (first + epoch) % 2], axis=1)
 
-    def border(self, number, shape):
-        """Return room for images of a shape (C, H, W), with zeros around it."""
-        channels, height, width = shape
-        return np.zeros((number, channels, height + 2 * self.pad, width + 2 * self.pad), np.uint8)
+    @property
+    def _places(self):
+        return FINE if self.shape else 2 * self.pad + 1
 
-    def change(self, images, draws, border=None):
+    def change(self, images, draws=None):
         """Crop and flip images of shape (n, C, H, W) as drawn; the images given may be used up.
 
-        What :meth:`border` returns can be used for many calls.
+        The crop is one of the whole, padded image; the centre where nothing is drawn. Images of
+        different sizes are given as a list.
         """
-        if self.random_mirror:
+        if isinstance(images, list):
+            each = [None] * len(images) if draws is None else draws[:, None]
+            return np.concatenate([self.change(i[None], draw) for i, draw in zip(images, each)])
+        shape = self.shape or images.shape[1:]
+        if draws is not None and self.random_mirror:
             flipped = np.flatnonzero(draws[:, 2])
             images[flipped] = _mirrored(images[flipped])
-        if self.random_crop and self.pad:
-            padded = self.border(len(images), images.shape[1:]) if border is None else border
-            padded = padded[: len(images)]
+        if draws is None or not self.random_crop:
+            return centre(images, shape)
+        if self.pad:
+            height, width = (size + 2 * self.pad for size in images.shape[2:])
+            padded = np.zeros(images.shape[:2] + (height, width), np.uint8)  # faster than np.pad
             padded[:, :, self.pad : -self.pad, self.pad : -self.pad] = images
-            windows = np.lib.stride_tricks.as_strided(  # every crop of every image, no copy
-                padded,
-                (len(images), 2 * self.pad + 1, 2 * self.pad + 1) + images.shape[1:],
-                padded.strides[:1] + padded.strides[2:] + padded.strides[1:],
-                writeable=False,
-            )
-            images = windows[np.arange(len(images)), draws[:, 0], draws[:, 1]]
-        return images
+            images = padded
+        crops = images.shape[2] - shape[1] + 1, images.shape[3] - shape[2] + 1
+        windows = np.lib.stride_tricks.as_strided(  # every crop of every image, no copy
+            images,
+            (len(images), *crops) + shape,
+            images.strides[:1] + images.strides[2:] + images.strides[1:],
+            writeable=False,
+        )
+        top, left = (draws[:, :2] * crops // self._places).T
+        return windows[np.arange(len(images)), top, left]
 
     def scale(self, images, out=None):
         """Turn bytes of shape (n, C, H, W) into float32, (x - mean) / std by channel."""
@@ -85,16 +98,19 @@ class Augmentation:
 
     def load(self, images, indices, draws=None):
         """Gather images by their indices, change them as drawn, and scale them, into an NDArray."""
-        data = mx.nd.empty((len(indices),) + images.shape[1:])
+        data = mx.nd.empty((len(indices),) + (self.shape or images.shape[1:]))
         memory = memory_of(data)
-        border = self.border(PIECE, images.shape[1:])
         for start in range(0, len(indices), PIECE):
             part = indices[start : start + PIECE]
-            piece = images[part]
-            if draws is not None:
-                piece = self.change(piece, draws[part], border)
+            piece = self.change(images[part], None if draws is None else draws[part])
             self.scale(piece, memory[start : start + PIECE])
         return data
+
+
+def centre(images, shape):
+    """Cut the centre of a shape (C, H, W) out of images of shape (..., C, H, W)."""
+    top, left = ((have - want) // 2 for have, want in zip(images.shape[-2:], shape[1:]))
+    return images[..., top : top + shape[1], left : left + shape[2]]
 
 
 def memory_of(array):

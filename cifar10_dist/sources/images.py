@@ -31,9 +31,9 @@ class ImageSource:
     ----------
     name : str
         What the images are, for the log.
-    arrays : tuple of ndarray or None
+    arrays : tuple of ndarray, or of RecordImages and RecordLabels
         Train images (N, C, H, W) of uint8, train labels (N,) of int32, and those of the test set.
-        None where the files are streamed.
+        Where memory is not to hold them, they are read whenever they are asked for.
     fingerprint : str
         SHA-1 of the images and labels (of a streamed file: its size), equal for equal data.
 
@@ -51,6 +51,7 @@ class ImageSource:
             bool(args.random_mirror),
             args.rgb_mean,
             args.rgb_std,
+            args.image_shape if args.data_train else None,
         )
         if args.data_train:
             self.name, self.arrays = _read_records(args)
@@ -60,12 +61,12 @@ class ImageSource:
                     "--image-shape: CIFAR-10 is 3,32,32; other sizes need --data-train"
                 )
             self.name, self.arrays = load_images(args.data, args.data_dir, args.num_examples)
-        if self.arrays:
+        if isinstance(self.arrays[0], np.ndarray):
             self.arrays = _fit(self.arrays, self.name, args)
             self.fingerprint = _fingerprint(self.arrays)
         else:
             sizes = (str(os.path.getsize(path)) for path in (args.data_train, args.data_val))
-            self.fingerprint = f"streamed files of {', '.join(sizes)} bytes"
+            self.fingerprint = f"RecordIO files of {', '.join(sizes)} bytes"
 
     def sample(self, number):
         """Return up to ``number`` training images, scaled, the same on every worker.
@@ -74,12 +75,8 @@ class ImageSource:
         -------
         ndarray of float32, shape (n, C, H, W)
         """
-        args = self._args
-        if self.arrays:
-            return self.augmentation.scale(self.arrays[0][:number])
-        length = args.num_examples or records.count(args.data_train)
-        stream = (args.data_train, args.image_shape, args.num_classes)
-        return records.sample(*stream, min(number, length), self.augmentation)
+        images = self.arrays[0]
+        return self.augmentation.load(images, np.arange(min(number, len(images)))).asnumpy()
 
     def split(self, workers):
         """Create this worker's loaders.
@@ -98,19 +95,11 @@ class ImageSource:
             If the data is smaller than one batch of all workers.
         """
         args = self._args
-        if self.arrays:
-            images, labels, test_images, test_labels = self.arrays
-            share = (args.batch_size, workers.count, workers.rank)
-            train = TrainLoader(images, labels, *share, args.seed, self.augmentation)
-            test = EvalLoader(test_images, test_labels, *share, self.augmentation)
-            length = len(labels)
-        else:
-            stream = (args.image_shape, args.num_classes, args.batch_size, workers)
-            train = records.StreamLoader(
-                args.data_train, *stream, args.seed, self.augmentation, args.num_examples
-            )
-            test = records.StreamEvalLoader(args.data_val, *stream, self.augmentation)
-            length = train.num_examples
+        images, labels, test_images, test_labels = self.arrays
+        share = (args.batch_size, workers.count, workers.rank)
+        train = TrainLoader(images, labels, *share, args.seed, self.augmentation)
+        test = EvalLoader(test_images, test_labels, *share, self.augmentation)
+        length = len(labels)
         if length < train.global_batch_size:
             raise UsageError(
                 f"--batch-size {args.batch_size}: a step of {workers.count} worker(s) takes "
@@ -185,14 +174,16 @@ def _fetch_cifar10(folder):
 
 
 def _read_records(args):
-    """Decode two RecordIO files; without arrays where memory is not to hold them."""
-    paths = args.data_train, args.data_val
-    name = ", ".join(Path(path).name for path in paths)
-    size = sum(records.decoded_bytes(path, args.image_shape) for path in paths)
-    if size > args.max_data_gb * 1e9:
-        return name, None
-    train, test = (records.decode(path, args.image_shape, args.num_classes) for path in paths)
-    return name, (*train, *test)
+    """Open two RecordIO files, and decode their images if they fit into memory."""
+    name = ", ".join(Path(path).name for path in (args.data_train, args.data_val))
+    train = records.RecordImages(args.data_train, args.image_shape, args.num_examples)
+    test = records.RecordImages(args.data_val, args.image_shape)
+    pairs = [(images, records.RecordLabels(images, args.num_classes)) for images in (train, test)]
+    whole = bool(args.random_crop)  # of the training images
+    if train.decoded_bytes(whole) + test.decoded_bytes() <= args.max_data_gb * 1e9:
+        decoded = records.decode(*pairs[0], whole), records.decode(*pairs[1])
+        pairs = decoded if None not in decoded else pairs
+    return name, (*pairs[0], *pairs[1])
 
 
 def _fit(arrays, name, args):

@@ -1,18 +1,26 @@
-"""Images in MXNet's RecordIO files: decoded once where they fit in memory, streamed otherwise."""
+"""Images in MXNet's RecordIO files: decoded once where they fit in memory, else at each use."""
 
+import ctypes
+import io
+import os
 import struct
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import mxnet as mx
 import numpy as np
 from mxnet import recordio
+from PIL import Image
 
-from loader import Batch
 from process.failure import UsageError
+from sources.augmentation import PIECE, centre
+
+SMALL = 3 * 64 * 64  # values of an image that one thread decodes
 
 
 def walk(path):
-    """Yield the records of a file as bytes.
+    """Yield where each record of a file begins, and its bytes.
 
     Raises
     ------
@@ -23,8 +31,10 @@ def walk(path):
     try:
         open(path, "rb").close()  # MXNet takes a folder for an empty file
         file = recordio.MXRecordIO(path, "r")
+        place = _tell(file)
         for record in iter(file.read, None):
-            yield record
+            yield place, record
+            place = _tell(file)
             number += 1
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
@@ -40,8 +50,8 @@ def walk(path):
         raise UsageError(f"{path}: holds no records")
 
 
-def count(path):
-    """Count the records of a file: by its index where that is good, else by walking over them."""
+def find_records(path):
+    """Return where each record begins: by the file's index where that is good, else by a walk."""
     index = Path(path).with_suffix(".idx")
     if index.is_file():
         try:
@@ -50,190 +60,136 @@ def count(path):
             file.seek(last)
             is_last = file.read() is not None and file.read() is None
             if is_last and file.idx[first] == 0:
-                return len(set(file.idx.values()))
+                return np.unique(list(file.idx.values()))
         except (OSError, ValueError, IndexError, mx.MXNetError):
             pass  # a damaged index, or a file that is: the walk tells
-    return sum(1 for _ in walk(path))
+    return np.array([place for place, _ in walk(path)])
 
 
-def decoded_bytes(path, image_shape):
-    """Return the size of all images of a file in memory."""
-    return count(path) * int(np.prod(image_shape))
+class RecordImages:
+    """The images of a file, read and decoded each time they are asked for.
+
+    Indexed by an array of numbers, as an array of images would be, it gives a list of arrays of
+    uint8, shape (C, height, width), each of its own size.
+
+    (MXNet's ``ImageRecordIter`` never frees the batches that were taken from it last. It would have
+    to be opened anew for every epoch, for it cannot be given another seed while it is open.)
+
+    Raises
+    ------
+    UsageError
+        If the file or a record of it cannot be read, or an image is smaller than ``image_shape``.
+    """
+
+    def __init__(self, path, image_shape, num_examples=None):
+        self.path, self.image_shape = path, tuple(image_shape)
+        self._places = find_records(path)
+        if num_examples and num_examples > len(self._places):
+            raise UsageError(f"--num-examples {num_examples}: {path} has {len(self._places)}")
+        self._places = self._places[:num_examples]
+        self._file, self._lock = recordio.MXRecordIO(path, "r"), threading.Lock()
+        # Pillow decodes without Python's lock; handing over small images takes longer than that.
+        is_small = np.prod(self.image_shape) < SMALL
+        self._map = map if is_small else ThreadPoolExecutor(_num_threads()).map
+
+    def __len__(self):
+        return len(self._places)
+
+    def __getitem__(self, numbers):
+        contents = [self.read(number)[1] for number in numbers]
+        return list(self._map(self._decode, contents, numbers))
+
+    def decoded_bytes(self, whole=False):
+        """Return the size of all images in memory: of ``image_shape``, or as large as the first."""
+        return len(self) * int(np.prod(self[[0]][0].shape if whole else self.image_shape))
+
+    def read(self, number):
+        """Return label and encoded image of a record."""
+        try:
+            with self._lock:
+                place = ctypes.c_size_t(int(self._places[number]))
+                mx.base.check_call(mx.base._LIB.MXRecordIOReaderSeek(self._file.handle, place))
+                record = self._file.read()
+            header, content = recordio.unpack(record)
+        except mx.MXNetError:
+            raise self._bad(number, "cannot be read") from None
+        except (struct.error, ValueError):
+            raise self._bad(number, "is too short to be an image") from None
+        if header.flag > 1:
+            raise self._bad(number, "holds a vector of labels")
+        return float(np.ravel(header.label)[0]), content
+
+    def _decode(self, content, number):
+        _, height, width = self.image_shape
+        try:
+            image = Image.open(io.BytesIO(content))
+            if image.mode[0] in "IF":
+                raise self._bad(number, "has more than 8 bits a channel")
+            image = np.asarray(image.convert("RGB"))
+        except (OSError, SyntaxError, ValueError):  # Pillow's, of what is broken
+            raise self._bad(number, "is not an image") from None
+        if image.shape[0] < height or image.shape[1] < width:
+            size = f"{image.shape[0]}x{image.shape[1]}"
+            raise self._bad(number, f"is {size}, smaller than --image-shape {height}x{width}")
+        return np.array(image.transpose(2, 0, 1), order="C")
+
+    def _bad(self, number, what):
+        return UsageError(f"{self.path}: record {number} {what}")
 
 
-def decode(path, image_shape, num_classes):
-    """Decode all images of a file, cropped at the centre to ``image_shape``.
+class RecordLabels:
+    """The labels of a :class:`RecordImages`, read each time they are asked for."""
+
+    def __init__(self, images, num_classes):
+        self._images, self._num_classes = images, num_classes
+
+    def __len__(self):
+        return len(self._images)
+
+    def __getitem__(self, numbers):
+        labels = np.array([self._images.read(number)[0] for number in numbers])
+        # A network would take a wrong one for another, silently.
+        bad = (labels != labels.astype(int)) | (labels < 0) | (labels >= self._num_classes)
+        if bad.any():
+            raise UsageError(
+                f"{self._images.path}: record {np.asarray(numbers)[bad][0]} has label "
+                f"{labels[bad][0]:g}, outside --num-classes {self._num_classes}"
+            )
+        return labels.astype(np.int32)
+
+
+def decode(images, labels, whole=False):
+    """Decode all images of a file at once.
+
+    Parameters
+    ----------
+    images : RecordImages
+    labels : RecordLabels
+    whole : bool
+        Whether to keep all of an image, for random crops; else its centre, of ``image_shape``.
 
     Returns
     -------
     images : ndarray of uint8, shape (records, C, H, W)
     labels : ndarray of int32, shape (records,)
-
-    Raises
-    ------
-    UsageError
-        If a record is not an image, or its label is not one class.
+        None instead of both, where whole images are of different sizes.
     """
-    number = sum(1 for _ in walk(path))  # MXNet's threads end the process at a broken record
-    images = np.empty((number,) + tuple(image_shape), np.uint8)
-    labels = np.empty(number, np.float32)
-    done = 0
-    try:
-        batches = mx.io.ImageRecordUInt8Iter(
-            path_imgrec=path, data_shape=image_shape, batch_size=min(500, number), verbose=False
-        )
-        for batch in batches:
-            part = slice(done, min(done + 500, number))
-            images[part] = batch.data[0].asnumpy()[: part.stop - done]
-            labels[part] = batch.label[0].asnumpy()[: part.stop - done]
-            done = part.stop
-    except mx.MXNetError:
-        raise UsageError(f"{path}: {_first_bad(path)}") from None
-    check_labels(path, labels, num_classes)
-    return images, labels.astype(np.int32)
+    shape = images[[0]][0].shape if whole else images.image_shape
+    arrays = np.empty((len(images),) + shape, np.uint8)
+    for start in range(0, len(images), PIECE):
+        numbers = range(start, min(start + PIECE, len(images)))
+        for number, image in zip(numbers, images[numbers]):
+            if whole and image.shape != shape:
+                return None
+            arrays[number] = centre(image, shape)
+    return arrays, labels[range(len(images))]
 
 
-def check_labels(path, labels, num_classes, of_what=""):
-    """See that all labels are classes; a network would take a wrong one for another, silently."""
-    bad = np.flatnonzero((labels != labels.astype(int)) | (labels < 0) | (labels >= num_classes))
-    if len(bad):
-        raise UsageError(
-            f"{path}: record {bad[0]}{of_what} has label {labels[bad[0]]:g}, outside --num-classes "
-            f"{num_classes}"
-        )
+def _tell(file):
+    place = ctypes.c_size_t()
+    mx.base.check_call(mx.base._LIB.MXRecordIOReaderTell(file.handle, ctypes.byref(place)))
+    return place.value
 
 
-def sample(path, image_shape, num_classes, number, augmentation):
-    """Return the first ``number`` images of a file, scaled but not changed: (number, C, H, W)."""
-    batches = _open_stream(path, **_iter_options(image_shape, number, augmentation))
-    return _next_batch(batches, path, num_classes).data[0].asnumpy()
-
-
-class StreamLoader:
-    """Batches read from disk by MXNet's own threads, for files that memory does not hold.
-
-    Every worker reads its own part of the file, and the same number of full batches: what is left
-    over is not seen in that epoch. Parameters as for :class:`loader.TrainLoader`.
-    """
-
-    def __init__(
-        self,
-        path,
-        image_shape,
-        num_classes,
-        batch_size,
-        workers,
-        seed,
-        augmentation,
-        num_examples=None,
-    ):
-        in_file = count(path)
-        if num_examples and num_examples > in_file:
-            raise UsageError(f"--num-examples {num_examples}: {path} has {in_file}")
-        self.num_examples = num_examples or in_file
-        self._uses_all = self.num_examples == in_file
-        self.global_batch_size = batch_size * workers.count
-        self._options = _iter_options(image_shape, batch_size, augmentation, workers)
-        self._options.update(
-            shuffle=True,
-            rand_crop=augmentation.random_crop,
-            rand_mirror=augmentation.random_mirror,
-            pad=augmentation.pad,
-            fill_value=0,  # MXNet's own is 255
-        )
-        self._path, self._num_classes, self._seed = path, num_classes, seed
-
-    def __len__(self):
-        """Return the number of steps of an epoch."""
-        return self.num_examples // self.global_batch_size
-
-    def epoch(self, epoch, first_step=0):
-        """Yield the batches of an epoch from ``first_step`` on.
-
-        The file is opened anew for each epoch, so that the order depends on (seed, epoch) alone; at
-        its end the part starts again where it is too short.
-        """
-        seed = (self._seed * 1000 + epoch) % 2**31  # a C int
-        batches = _open_stream(self._path, seed=seed, seed_aug=seed, **self._options)
-        at_end_soon = self._uses_all
-        for step in range(len(self)):
-            batch = _next_batch(batches, self._path, self._num_classes)
-            if batch is None:
-                batches.reset()
-                at_end_soon = False
-                batch = _next_batch(batches, self._path, self._num_classes)
-            if step >= first_step:
-                yield Batch(batch.data[0], batch.label[0], self.global_batch_size)
-        # MXNet never gives back a batch that it has prepared and nobody has taken: take the few
-        # that are left. (Of a second pass, or with --num-examples, they are too many.)
-        while at_end_soon and _next_batch(batches, self._path, self._num_classes):
-            pass
-
-
-class StreamEvalLoader:
-    """This worker's part of a test file, each image once."""
-
-    def __init__(self, path, image_shape, num_classes, batch_size, workers, augmentation):
-        self._path, self._num_classes = path, num_classes
-        # MXNet fills the last batch from the beginning of a part, which it cannot do twice (and
-        # without round_batch it does not tell how many images there are). Parts have near-equal
-        # numbers of bytes.
-        largest = max(1, count(path) // workers.count // 2)
-        batch_size = min(batch_size, largest)
-        self._options = _iter_options(image_shape, batch_size, augmentation, workers)
-
-    def __iter__(self):
-        batches = _open_stream(self._path, **self._options)
-        for batch in iter(lambda: _next_batch(batches, self._path, self._num_classes), None):
-            used = batch.data[0].shape[0] - batch.pad
-            if used:
-                yield Batch(batch.data[0][:used], batch.label[0][:used], used)
-
-
-def _open_stream(path, **options):
-    try:
-        return mx.io.ImageRecordIter(path_imgrec=path, **options)
-    except mx.MXNetError:  # it reads a batch at once
-        raise UsageError(f"{path}: holds a record that is not an image") from None
-
-
-def _next_batch(stream, path, num_classes):
-    """Return the next batch of MXNet's iterator, None at its end."""
-    try:
-        batch = stream.next()
-    except StopIteration:
-        return None
-    except mx.MXNetError:
-        raise UsageError(f"{path}: holds a record that is not an image") from None
-    check_labels(path, batch.label[0].asnumpy(), num_classes, of_what=" of a batch")
-    return batch
-
-
-def _iter_options(image_shape, batch_size, augmentation, workers=None):
-    mean, std = augmentation.mean, augmentation.std
-    return {
-        "data_shape": tuple(image_shape),
-        "batch_size": batch_size,
-        "num_parts": workers.count if workers else 1,
-        "part_index": workers.rank if workers else 0,
-        "verbose": False,
-        "prefetch_buffer": 1,  # of more, MXNet never gives back some when the file is closed
-        **{f"mean_{c}": m for c, m in zip("rgb", mean)},
-        **{f"std_{c}": s for c, s in zip("rgb", std)},
-    }
-
-
-def _first_bad(path):
-    """Find the record that MXNet's threads could not decode; they do not say which it was."""
-    for number, record in enumerate(walk(path)):
-        try:
-            header, image = recordio.unpack(record)
-        except (struct.error, ValueError):
-            return f"record {number} is too short to be an image"
-        if header.flag > 1:
-            return f"record {number} holds a vector of labels"
-        try:
-            mx.image.imdecode(image).wait_to_read()
-        except (mx.MXNetError, ValueError):
-            return f"record {number} is not an image"
-    return "holds a record that is not an image of --image-shape"
+def _num_threads():
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

@@ -16,7 +16,7 @@ from trainers.asynchronous import AsyncTrainer, allow_for_staleness
 from trainers.buckets import Buckets
 from trainers.compression import TwoBits, compression_params
 from trainers.lookahead import Lookahead
-from trainers.optimizers import OURS
+from trainers.optimizers import EVERYWHERE, OURS
 from trainers.schedule import ResumedScheduler, create_schedule, scaled_learning_rate
 from trainers.shared_memory import SharedBuckets, share_memory
 from trainers.worker_trainer import WorkerTrainer
@@ -142,6 +142,7 @@ def asynchronously(plan):
     schedule = plan.schedule(options["learning_rate"], updates_per_step=plan.workers.count)
     done = plan.steps_done * plan.workers.count
     optimizer = kind(lr_scheduler=ResumedScheduler(schedule, done), **options)
+    plan.workers.collectives.replace()  # once the trainer has sent its optimizer to the servers
     return AsyncTrainer(plan.params, optimizer, plan.store)
 
 
@@ -166,10 +167,11 @@ def share_weights(trainer):
 
 
 def choose_optimizer(args, workers):
-    """Return MXNet's class of the optimizer, and its options for so many workers."""
-    if args.optimizer.lower() == "sgld" and workers.count > 1 and not workers.is_async:
+    """Return the class of the optimizer, and its options for so many workers."""
+    name = args.optimizer.lower()
+    if name == "sgld" and workers.count > 1 and not workers.is_async:
         raise UsageError("--optimizer sgld: each worker would add noise of its own; take -n 1")
-    kind = mx.optimizer.Optimizer.opt_registry[args.optimizer.lower()]
+    kind = EVERYWHERE.get(name) or mx.optimizer.Optimizer.opt_registry[name]
     update_size = args.batch_size * (1 if workers.is_async else workers.count)
     lr = scaled_learning_rate(args.lr, args.lr_scale, update_size)
     momentum = args.mom if "momentum" in inspect.signature(kind).parameters else None

@@ -10,7 +10,10 @@ COUNTER_KEY = 99_999  # above the keys of any Trainer, below those of collective
 
 
 class CountingOptimizer(Optimizer):
-    """An optimizer for the servers, which also adds up what is pushed to ``COUNTER_KEY``.
+    """An optimizer for the servers, which have one for all keys and for every push.
+
+    It moves the weights, adds up what is pushed to ``COUNTER_KEY``, and lets what is pushed to the
+    keys above, those of ``collectives.py``, replace what was there.
 
     Parameters
     ----------
@@ -24,13 +27,15 @@ class CountingOptimizer(Optimizer):
 
     def create_state_multi_precision(self, index, weight):
         """Create what the inner optimizer remembers of a weight."""
-        if index == COUNTER_KEY:
+        if index >= COUNTER_KEY:
             return None
         return self.inner.create_state_multi_precision(index, weight)
 
     def update_multi_precision(self, index, weight, grad, state):
-        """Let the inner optimizer move a weight; count."""
-        if index == COUNTER_KEY:
+        """Let the inner optimizer move a weight; count; replace."""
+        if index > COUNTER_KEY:
+            weight[:] = grad
+        elif index == COUNTER_KEY:
             weight += grad
         else:
             self.inner.update_multi_precision(index, weight, grad, state)

@@ -1,4 +1,7 @@
-"""Count the bytes that a worker sends and receives: array by array, then in a training step."""
+"""Count the bytes that a worker sends and receives: array by array, then in a training step.
+
+With a word, ``servers`` or ``auto``, in a step of the training program with that ``--allreduce``.
+"""
 
 import json
 import os
@@ -14,15 +17,27 @@ import mxnet as mx
 
 from networks.by_name import network_by_name
 from process.failure import run
+from process.flags import parse_args
+from trainers.create import create_trainer
 from training import CrossEntropy, forward_backward
+from workers import Workers
 
 # Size of the array of each key; the keys are above those of the Trainer, which count from 0.
 ARRAYS = {600: 1000, 601: 2000, 602: 3000, 603: 999_999, 604: 1_000_000}
 
 
 def main():
-    store = mx.kv.create("dist_sync")
-    counter = Counter()
+    store, counter = mx.kv.create("dist_sync"), Counter()
+    if sys.argv[1:]:
+        count_program(store, counter, sys.argv[1])
+    else:
+        count_arrays(store, counter)
+        count_trainer(store, counter)
+    store._barrier()  # nobody leaves while others still need the servers
+
+
+def count_arrays(store, counter):
+    """Push and pull arrays of several sizes, and count each."""
     for key, size in ARRAYS.items():
         array = mx.nd.ones(size)
         store.init(key, array)
@@ -34,19 +49,40 @@ def main():
         if store.rank == 0:
             print(json.dumps({"key": key, "numbers": size, **counts}))
 
-    ctx = [mx.cpu()]
-    net, loss = network_by_name("resnet18_v1", 10, (3, 32, 32), ctx), CrossEntropy()
+
+def count_trainer(store, counter):
+    """Count a step of MXNet's own Trainer."""
+    net = network_by_name("resnet18_v1", 10, (3, 32, 32), [mx.cpu()])
     options = {"kvstore": store, "update_on_kvstore": False}
     trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1}, **options)
-    for _ in range(2):  # the first step also hands out rank 0's weights
+    counts = count_second_step(net, trainer, counter)
+    print(json.dumps({"rank": store.rank, **counts}))
+
+
+def count_program(store, counter, allreduce):
+    """Count a step of the training program's Trainer, and the messages that it sends."""
+    args = parse_args(["--kv-store", "dist", "--allreduce", allreduce])
+    net = network_by_name("resnet18_v1", 10, (3, 32, 32), [mx.cpu()])
+    trainer = create_trainer(args, net, [mx.cpu()], store, Workers(store), steps_per_epoch=2)
+    sent, pushpull = [], store.pushpull  # of both steps
+    store.pushpull = lambda key, *args, **options: (
+        sent.append(key) or pushpull(key, *args, **options)
+    )
+    counts = count_second_step(net, trainer, counter)
+    print(json.dumps({"rank": store.rank, "messages": len(sent) // 2, **counts}))
+
+
+def count_second_step(net, trainer, counter):
+    """Take two steps, the first of which also hands out rank 0's weights; count the second."""
+    loss = CrossEntropy()
+    for _ in range(2):
         forward_backward(net, loss, [mx.nd.ones((8, 3, 32, 32))], [mx.nd.zeros(8)], 16)
         mx.nd.waitall()
         counter.start()
         trainer.step(1)
         mx.nd.waitall()
         counts = counter.stop()
-    print(json.dumps({"rank": store.rank, **counts}))
-    store._barrier()  # nobody leaves while others still need the servers
+    return counts
 
 
 class Counter:

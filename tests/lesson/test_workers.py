@@ -15,12 +15,11 @@ TIME_BUDGET_S = 50
 @pytest.mark.parametrize(
     "kind, count", [("dist_sync", 1), ("dist_sync", 2), ("dist_sync", 3), ("dist_async", 3)]
 )
-def test_what_workers_tell_each_other_is_exact_under_compression_too(kind, count, tmp_path):
+def test_what_workers_tell_each_other_is_exact_whatever_the_servers_do(kind, count, tmp_path):
     job = launch(tmp_path, "-n", count, "-s", 2, sys.executable, "tests/programs/talk.py", kind)
     assert job.status == 0, job.stdout + job.stderr
     assert job.stdout.count("talk done") == count
-    times = 1 if kind == "dist_async" else 2
-    assert job.stdout.count("agreement refused") == (times * count if count > 1 else 0)
+    assert job.stdout.count("agreement refused") == (2 * count if count > 1 else 0)
 
 
 def test_one_process_talks_to_itself():

@@ -55,6 +55,23 @@ DEVICE_CASES = {
     "--batch-size": ("--batch-size 3", "gpu", 4),
     "--optimizer": ("--optimizer nadam", "cpu", 2),
 }
+# The values that MXNet's older examples give to their own flags.
+OLD_DEFAULTS = """
+    --network resnet --num-layers 50 --kv-store device --num-epochs 80 --lr 0.1 --lr-factor 0.1
+    --lr-step-epochs 30,60 --initializer default --optimizer sgd --mom 0.9 --wd 0.0001
+    --batch-size 128 --disp-batches 20 --save-period 1 --monitor 0 --top-k 0 --loss= --test-io 0
+    --dtype float32 --gc-type none --gc-threshold 0.5 --macrobatch-size 0 --warmup-epochs 5
+    --warmup-strategy linear --profile-worker-suffix= --profile-server-suffix=
+    --use-imagenet-data-augmentation 0 --data-train-idx= --data-val-idx= --data-nthreads 4
+    --rgb-mean 123.68,116.779,103.939 --rgb-std 58.393,57.12,57.375 --pad-size 0 --fill-value 127
+    --image-shape 3,224,224 --num-classes 1000 --num-examples 1281167 --benchmark 0
+    --random-crop 0 --random-mirror 1 --max-random-h 0 --max-random-s 0 --max-random-l 0
+    --min-random-aspect-ratio 0.75 --max-random-aspect-ratio 1.3333333333333333
+    --max-random-rotate-angle 0 --max-random-shear-ratio 0 --max-random-scale 1
+    --min-random-scale 1 --max-random-area 1 --min-random-area 0.08 --max-crop-size -1
+    --min-crop-size -1 --brightness 0.4 --contrast 0.4 --saturation 0.4 --pca-noise 0.1
+    --random-resized-crop 1
+"""
 EDGES = ("0", "1", "-1", "nan", "-inf", "1e308", "9" * 400, "1,2", "2,1", "{x}", "é", " ", "")
 ENVIRONMENTS = (ALONE, LAUNCHED, P3, {**LAUNCHED, "LAUNCH_MAX_RESTARTS": "3"})
 
@@ -106,6 +123,7 @@ def test_a_flag_takes_its_own_default(flag):
     "name, taken, refused",
     [
         ("path", ["x", " "], [""]),
+        ("two_bits", ["none", "2bit"], ["1bit", "None", ""]),
         ("positive", ["1", "2147483647"], ["0", "2147483648", "1.5", ""]),
         ("count", ["0", "2147483647"], ["-1", "2147483648"]),
         ("positive_float", ["1e-300", "1e300"], ["0", "inf", "nan"]),
@@ -175,6 +193,33 @@ def test_a_flag_without_effect_is_warned_of(capsys):
     assert capsys.readouterr().err == (
         "cifar10_dist.py: warning: no effect here: --monitor --brightness\n"
     )
+
+
+def test_the_defaults_of_older_examples_are_taken(capsys):
+    args = parse(OLD_DEFAULTS.split())
+    assert args.gc_type is None and args.rgb_std == (58.393, 57.12, 57.375)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "no effect here" in line
+
+
+@pytest.mark.parametrize(
+    "words, told",
+    [
+        ("--rgb-mean 1,2,3", ["--rgb-std 255,255,255 (there 1,1,1)"]),
+        ("--rgb-std 1,2,3", ["--rgb-mean 0,0,0 (there 123.68,116.779,103.939)"]),
+        ("--mom 0.9 --rgb-std 1,1,1", ["--rgb-mean 0,0,0", "--optimizer adam (there sgd)"]),
+        ("--lr 0.1", ["--optimizer adam (there sgd)"]),
+        ("--optimizer SGD", ["--lr 0.001 (there 0.1)"]),
+        ("--rgb-mean 1,2,3 --rgb-std 1,1,1 --lr 0.1 --optimizer sgd", []),
+        ("--lr 0.003 --num-epochs 3", []),
+        ("--network fast --rgb-mean 1,2,3 --lr 0.1 --mom 0.8", []),
+    ],
+)
+def test_one_warning_names_the_missing_partners_of_old_flags(words, told, capsys):
+    parse(words.split())
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == bool(told)
+    assert all(text in lines[0] for text in told)
 
 
 @st.composite

@@ -1,6 +1,10 @@
-"""Workers sum, gather, average and agree over a store, then under compression; argv: its type."""
+"""Workers sum, gather, average and agree over a store, argv: its type.
+
+Then they do so again under compression, or with the servers' optimizer of dist_async.
+"""
 
 import sys
+import time
 
 import mxnet_setup  # noqa: F401  first
 
@@ -9,8 +13,10 @@ import numpy as np
 from mxnet.gluon import nn
 
 import workers as workers_module
+from process.collectives import Collectives
 from process.failure import UsageError, run
 from trainers.compression import compression_params
+from trainers.server_optimizer import CountingOptimizer
 from workers import Workers, average_statistics
 
 
@@ -18,7 +24,13 @@ def main():
     store = mx.kv.create(sys.argv[1])
     workers = Workers(store)
     talk(workers)
-    if not workers.is_async:
+    if workers.is_async:
+        store.set_optimizer(CountingOptimizer(mx.optimizer.SGD()))
+        workers.barrier()
+        workers.collectives.replace()
+        workers.collectives.barrier = lambda: leave_late(workers)
+        talk(workers)
+    else:
         params = compression_params("2bit", 0.5, 300)  # no power of two
         store.set_gradient_compression(params)
         workers.barrier()  # the servers know
@@ -26,6 +38,12 @@ def main():
         talk(workers)
     workers.barrier()
     print("talk done")
+
+
+def leave_late(workers):
+    """Leave the barrier one after the other: the last pulls when the first has pushed again."""
+    Collectives.barrier(workers.collectives)
+    time.sleep(0.03 * workers.rank)
 
 
 def talk(workers):
@@ -37,10 +55,11 @@ def talk(workers):
 
 def sums(workers):
     rank, count = workers.rank, workers.count
-    for number in range(5):  # the same key again and again: a sum must never mix two rounds
+    for number in range(5):  # the same keys again and again: a sum must never mix two rounds
         got = workers.sum([rank + number, 2**40 + 1, 0.1])
         wanted = [sum(range(count)) + count * number, count * (2**40 + 1), sum([0.1] * count)]
         assert got.tolist() == wanted  # float32 would differ at 1e-8
+    for number in range(5):
         flags = workers.sum_float32([rank == number, 1])
         assert flags.tolist() == [number < count, count]
 

@@ -2,6 +2,7 @@
 
 It has what makes a training hard to repeat, BatchNorm and dropout; TINY=plain is without them.
 TINY_PAUSE is the time in seconds to wait after each step, for tests that want to hit one.
+TINY_KEYS is how many keys there are for what workers tell each other.
 """
 
 import os
@@ -13,6 +14,7 @@ import mxnet as mx
 from mxnet.gluon import nn
 
 import cifar10_dist
+from process import collectives
 from process.failure import run
 from sources import synthetic
 
@@ -40,4 +42,6 @@ class SlowRun(cifar10_dist.Run):
 cifar10_dist.Run = SlowRun
 synthetic.NUM_TRAIN, synthetic.NUM_TEST = 300, 100
 cifar10_dist.create_network = create_network
+if "TINY_KEYS" in os.environ:
+    collectives.LAST_KEY = collectives.FIRST_KEY + int(os.environ["TINY_KEYS"]) - 1
 run(cifar10_dist.main, "train_tiny.py")

@@ -8,7 +8,6 @@ import pytest
 
 from restarting import ENVIRONMENT, PROGRAM, Job, assert_same, finished, training
 from saving import checkpoint
-from saving.start import _check_place
 
 TIME_BUDGET_S = 150
 SHORT = ("--num-epochs", "2", "--lr-schedule", "constant")
@@ -167,18 +166,6 @@ def test_an_epoch_that_was_begun_with_another_batch_is_begun_again(saved):
     said = go_on(saved, "--resume", "auto")
     assert "inside an epoch, with global batch size 7, which is 48 here" in said
     assert "model-0002: 2 epochs done" in said
-
-
-def test_parts_of_streamed_files_are_not_those_of_another_number_of_workers():
-    facts = {"data": "streamed files of 1, 2 bytes", "seed": 0, "global_batch_size": 8}
-    facts |= {"steps_per_epoch": 9, "is_async": False, "num_workers": 4}
-    entry = checkpoint.Entry("model-0002-00003", 2, 3, dict(facts, num_workers=2))
-    with pytest.raises(checkpoint.Broken, match="with num workers 2, which is 4 here"):
-        _check_place(entry, facts)
-    _check_place(checkpoint.Entry("model-0002", 2, 0, entry.manifest), facts)
-    in_memory = {"data": "abc"}
-    entry = checkpoint.Entry("model-0002-00003", 2, 3, {**facts, "num_workers": 2, **in_memory})
-    _check_place(entry, {**facts, **in_memory})
 
 
 def test_a_new_training_says_that_it_replaces_the_checkpoints_of_another(saved):

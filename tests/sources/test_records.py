@@ -1,50 +1,62 @@
 """RecordIO files: read whole, streamed, and refused when something is wrong with them."""
 
+import io
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
+import mxnet as mx
 import numpy as np
 import pytest
 from mxnet import recordio
+from PIL import Image
 
+from loader import EvalLoader
 from process.failure import UsageError
-from record_files import png, write
+from process.flags import parse_args
+from record_files import png, write, write_pictures
 from sources import records
 from sources.augmentation import Augmentation
+from sources.images import ImageSource
 
 TIME_BUDGET_S = 15
 SHAPE = (3, 32, 32)
 
 
-class Part:
-    """What the readers need to know of a worker."""
-
-    def __init__(self, count, rank):
-        self.count, self.rank = count, rank
+def opened(path, shape=SHAPE, num_classes=10, num_examples=None):
+    images = records.RecordImages(path, shape, num_examples)
+    return images, records.RecordLabels(images, num_classes)
 
 
 def test_a_file_that_fits_is_decoded_in_order(tmp_path):
-    path = write(tmp_path / "x.rec", [n % 10 for n in range(57)])
-    images, labels = records.decode(path, SHAPE, 10)
-    assert images.shape == (57, 3, 32, 32) and labels.tolist() == [n % 10 for n in range(57)]
-    assert images[:, 0, 0, 0].tolist() == list(range(57))
+    path = write(tmp_path / "x.rec", [n % 10 for n in range(157)])
+    images, labels = records.decode(*opened(path))
+    assert images.shape == (157, 3, 32, 32) and labels.tolist() == [n % 10 for n in range(157)]
+    assert images[:, 0, 0, 0].tolist() == list(range(157))
+
+
+def test_images_are_decoded_as_mxnet_decodes_them(tmp_path):
+    path = write_pictures(tmp_path / "x.rec", [(40, 36)] * 9, "JPEG")
+    (theirs,) = mx.io.ImageRecordUInt8Iter(path_imgrec=path, data_shape=SHAPE, batch_size=9)
+    images, _ = records.decode(*opened(path))
+    np.testing.assert_array_equal(images, theirs.data[0].asnumpy())
 
 
 def test_larger_images_are_cut_to_the_shape(tmp_path):
     path = write(tmp_path / "x.rec", [0, 1], size=40)
-    assert records.decode(path, (3, 28, 28), 10)[0].shape == (2, 3, 28, 28)
+    assert records.decode(*opened(path, (3, 28, 28)))[0].shape == (2, 3, 28, 28)
 
 
 @pytest.mark.parametrize("index", [False, True])
 def test_records_are_counted_with_and_without_an_index(tmp_path, index):
-    assert records.count(write(tmp_path / "x.rec", range(9), index)) == 9
+    assert len(records.find_records(write(tmp_path / "x.rec", range(9), index))) == 9
 
 
 @pytest.mark.parametrize("content", [b"", b"0\tx\n", b"0\n8\n", b"\xff\xfe", b"0\t-4\n"])
 def test_records_are_counted_without_an_index_that_is_damaged(tmp_path, content):
     path = write(tmp_path / "x.rec", range(9), index=True)
     Path(path).with_suffix(".idx").write_bytes(content)
-    assert records.count(path) == 9
+    assert len(records.find_records(path)) == 9
 
 
 @pytest.mark.parametrize("kept", [slice(0, 5), slice(2, 9)])
@@ -52,59 +64,88 @@ def test_an_index_of_only_some_records_is_not_believed(tmp_path, kept):
     path = write(tmp_path / "x.rec", range(9), index=True)
     index = Path(path).with_suffix(".idx")
     index.write_text("".join(index.read_text().splitlines(keepends=True)[kept]))
-    assert records.count(path) == 9
+    assert len(records.find_records(path)) == 9
 
 
-def test_a_stream_takes_any_seed_and_no_more_examples_than_there_are(tmp_path):
+def test_no_more_examples_are_taken_than_there_are(tmp_path):
     path = write(tmp_path / "x.rec", range(9))
-    options = (path, SHAPE, 9, 4, Part(1, 0), 2**31 - 1, Augmentation())
-    assert len(list(records.StreamLoader(*options, num_examples=8).epoch(999))) == 2
+    assert len(opened(path, num_examples=8)[0]) == len(opened(path, num_examples=8)[1]) == 8
     with pytest.raises(UsageError, match=r"--num-examples 10: .*x.rec has 9"):
-        records.StreamLoader(*options, num_examples=10)
+        opened(path, num_examples=10)
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
-def test_streams_have_equal_batches_for_every_worker(tmp_path, workers):
+def test_a_record_is_found_by_its_number_in_any_order(tmp_path):
+    images, labels = opened(write(tmp_path / "x.rec", range(70), index=True), num_classes=70)
+    numbers = np.random.RandomState(0).permutation(70)[:50]
+    assert [image[0, 0, 0] for image in images[numbers]] == labels[numbers].tolist() == [*numbers]
+
+
+def loaders_of(path, *flags, num_workers=1, rank=0):
+    """Return what a worker trains on and what it tests on."""
+    files = ("--data-train", path, "--data-val", path, "--num-classes", "300")
+    source = ImageSource(parse_args([*files, "--batch-size", "16", *flags]))
+    return source.split(SimpleNamespace(count=num_workers, rank=rank))
+
+
+def images_and_labels(batches):
+    batches = [batch for batch in batches if batch.size]
+    return [np.concatenate([getattr(b, n).asnumpy() for b in batches]) for n in ("data", "label")]
+
+
+STREAMED = ("--max-data-gb", "0.000001")
+AUGMENTED = ("--random-crop", "1", "--random-mirror", "1", "--pad-size", "3")
+
+
+@pytest.mark.parametrize("sizes", [[(40, 36)], [(32, 32)], [(40, 36), (32, 32), (33, 50)]])
+@pytest.mark.parametrize("flags", [(), ("--pad-size", "2"), AUGMENTED, ("--random-crop", "1")])
+def test_streamed_images_are_those_in_memory(tmp_path, sizes, flags):
+    path = write_pictures(tmp_path / "x.rec", sizes * (70 // len(sizes)))
+    memory, stream = loaders_of(path, *flags), loaders_of(path, *flags, *STREAMED)
+    for epoch in range(3):
+        wanted = images_and_labels(memory[0].epoch(epoch))
+        np.testing.assert_equal(images_and_labels(stream[0].epoch(epoch)), wanted)
+    np.testing.assert_equal(images_and_labels(stream[1]), images_and_labels(memory[1]))
+
+
+@pytest.mark.parametrize("way", [(), STREAMED])
+@pytest.mark.parametrize("pad", [0, 4])
+def test_every_crop_of_the_whole_padded_image_is_used(tmp_path, pad, way):
+    path = write_pictures(tmp_path / "x.rec", [(9, 8)] * 400)
+    shape = ("--image-shape", "3,6,6", "--random-crop", "1", "--pad-size", str(pad))
+    seen, _ = images_and_labels(loaders_of(path, *shape, *way)[0].epoch(0))
+    (whole,), _ = opened(path, (3, 6, 6), num_examples=1)[0][[0]], None
+    whole = np.pad(whole, [(0, 0), (pad, pad), (pad, pad)])
+    crops = [whole[:, y : y + 6, x : x + 6] for y in range(2 * pad + 4) for x in range(2 * pad + 3)]
+    used = {crop.round().astype(np.uint8).tobytes() for crop in seen * 255}
+    assert used <= {crop.tobytes() for crop in crops}
+    assert len(used) > 0.8 * len(crops)
+
+
+@pytest.mark.parametrize("num_workers", [2, 3])
+def test_workers_that_stream_see_together_what_one_sees(tmp_path, num_workers):
     path = write(tmp_path / "x.rec", range(70))
-    loaders = [
-        records.StreamLoader(path, SHAPE, 70, 8, Part(workers, rank), 0, Augmentation())
-        for rank in range(workers)
+    batch_size = ("--batch-size", str(12 // num_workers), *AUGMENTED, *STREAMED)
+    shares = [
+        list(loaders_of(path, *batch_size, num_workers=num_workers, rank=rank)[0].epoch(1))
+        for rank in range(num_workers)
     ]
-    for epoch in range(2):  # labels are read at once: MXNet writes later batches into old ones
-        epochs = [[(b.data, b.label.asnumpy()) for b in each.epoch(epoch)] for each in loaders]
-        assert [len(e) for e in epochs] == [70 // (8 * workers)] * workers
-        assert {data.shape for e in epochs for data, _ in e} == {(8, 3, 32, 32)}
-        labels = np.concatenate([label for e in epochs for _, label in e])
-        assert len(labels) == len(set(labels)) == 70 // (8 * workers) * 8 * workers
+    whole = loaders_of(path, "--batch-size", "12", *AUGMENTED)[0].epoch(1)
+    for batch, *parts in zip(whole, *shares):
+        np.testing.assert_equal(images_and_labels(parts), images_and_labels([batch]))
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
-def test_a_streamed_test_set_is_seen_once_by_all_workers_together(tmp_path, workers):
-    path = write(tmp_path / "x.rec", range(70))
+@pytest.mark.parametrize("num_workers", [1, 2, 3, 5])
+@pytest.mark.parametrize("number", [3, 70])
+def test_a_streamed_test_set_is_seen_once_by_all_workers_together(tmp_path, num_workers, number):
+    path = write(tmp_path / "x.rec", range(number))
     loaders = [
-        records.StreamEvalLoader(path, SHAPE, 70, 8, Part(workers, rank), Augmentation())
-        for rank in range(workers)
+        EvalLoader(*opened(path, num_classes=70), 8, num_workers, rank, Augmentation(shape=SHAPE))
+        for rank in range(num_workers)
     ]
-    labels = [int(x) for loader in loaders for b in loader for x in b.label.asnumpy()]
-    assert sorted(labels) == list(range(70))
-    data = next(iter(loaders[0])).data.asnumpy()[:, 0, 0, 0] * 255
-    np.testing.assert_allclose(data, labels[:8], atol=1e-4)
-
-
-@pytest.mark.parametrize("batch_size", [4, 6, 7, 30])
-def test_a_streamed_test_set_may_be_much_smaller_than_a_batch(tmp_path, batch_size):
-    path = write(tmp_path / "x.rec", range(3))
-    loader = records.StreamEvalLoader(path, SHAPE, 3, batch_size, Part(1, 0), Augmentation())
-    assert [label for b in loader for label in b.label.asnumpy().tolist()] == [0, 1, 2]
-
-
-def test_a_stream_pads_images_with_zeros_as_the_memory_does(tmp_path):
-    record = recordio.pack(recordio.IRHeader(0, 0, 0, 0), png(100))
-    path = write(tmp_path / "x.rec", [0] * 64, body=record)
-    change = Augmentation(pad=4, random_crop=True)
-    loader = records.StreamLoader(path, SHAPE, 10, 32, Part(1, 0), 1, change)
-    pixels = np.concatenate([batch.data.asnumpy() for batch in loader.epoch(0)]) * 255
-    assert np.unique(pixels.round()).tolist() == [0, 100]
+    seen = [images_and_labels([batch]) for loader in loaders for batch in loader]
+    images, labels = map(np.concatenate, zip(*seen))
+    assert labels.tolist() == list(range(number))
+    np.testing.assert_allclose(images[:, 0, 0, 0] * 255, labels, atol=1e-4)
 
 
 def cut(path):
@@ -114,6 +155,9 @@ def cut(path):
 def test_what_is_wrong_with_a_file_is_said_in_one_line(tmp_path):
     good = write(tmp_path / "good.rec", range(5))
     vector = recordio.pack(recordio.IRHeader(0, [1, 2], 0, 0), png(0))
+    deep = io.BytesIO()
+    Image.fromarray(np.zeros((32, 32), np.uint16)).save(deep, "PNG")
+    deep = recordio.pack(recordio.IRHeader(0, 0, 0, 0), deep.getvalue())
     cases = {
         "No such file": str(tmp_path / "missing.rec"),
         "holds no records": write(tmp_path / "empty.rec", []),
@@ -121,6 +165,8 @@ def test_what_is_wrong_with_a_file_is_said_in_one_line(tmp_path):
         "not a RecordIO file": str(tmp_path / "text.rec"),
         "record 0 is too short to be an image": write(tmp_path / "short.rec", [0], body=b"x"),
         "record 0 holds a vector of labels": write(tmp_path / "vector.rec", [0], body=vector),
+        "record 0 has more than 8 bits a channel": write(tmp_path / "deep.rec", [0], body=deep),
+        "record 0 is 31x31, smaller than --image-shape": write(tmp_path / "31.rec", [0], size=31),
         "broken where record 5 should begin": write(tmp_path / "tail.rec", range(5)),
         "record 3 has label 3, outside --num-classes 3": good,
         "Is a directory": str(tmp_path),
@@ -131,37 +177,41 @@ def test_what_is_wrong_with_a_file_is_said_in_one_line(tmp_path):
     (tmp_path / "text.rec").write_text("this is a text, not a record at all")
     for wanted, path in cases.items():
         with pytest.raises(UsageError) as caught:
-            records.decode(path, SHAPE, 3)
+            records.decode(*opened(path, num_classes=3))
         message = str(caught.value)
         assert wanted in message and path in message and "\n" not in message
 
 
-def test_a_record_that_is_no_image_is_found(tmp_path):
+def test_a_record_that_is_no_image_is_found_decoded_or_streamed(tmp_path):
     file = recordio.MXRecordIO(str(tmp_path / "x.rec"), "w")
     for number in range(40):
         header = recordio.IRHeader(0, 1, number, 0)
         file.write(recordio.pack(header, b"no image" * 9 if number == 23 else png(0)))
     file.close()
-    with pytest.raises(UsageError, match="record 23 is not an image"):
-        records.decode(str(tmp_path / "x.rec"), SHAPE, 10)
+    for way in (), STREAMED:
+        with pytest.raises(UsageError, match="record 23 is not an image"):
+            list(loaders_of(str(tmp_path / "x.rec"), *way)[0].epoch(0))
 
 
-def test_what_is_wrong_in_a_streamed_file_is_said_when_it_is_met(tmp_path):
-    labels = write(tmp_path / "labels.rec", [0, 1, 2, 3])
-    body = recordio.pack(recordio.IRHeader(0, 0, 0, 0), b"no image" * 9)
-    broken = write(tmp_path / "broken.rec", [0] * 4, body=body)
-    for path, wanted in ((labels, "has label 3"), (broken, "a record that is not an image")):
-        with pytest.raises(UsageError, match=wanted):
-            list(records.StreamEvalLoader(path, SHAPE, 3, 4, Part(1, 0), Augmentation()))
-        with pytest.raises(UsageError, match=wanted):
-            list(records.StreamLoader(path, SHAPE, 3, 4, Part(1, 0), 0, Augmentation()).epoch(0))
+def test_a_wrong_label_is_found_streamed(tmp_path):
+    path = write(tmp_path / "x.rec", [0] * 39 + [300])
+    with pytest.raises(UsageError, match="record 39 has label 300, outside --num-classes 300"):
+        list(loaders_of(path, *STREAMED)[0].epoch(0))
+
+
+def test_a_file_that_is_cut_while_it_is_streamed_is_noticed(tmp_path):
+    path = write(tmp_path / "x.rec", range(20), size=100)
+    train, _ = loaders_of(path, *STREAMED)
+    cut(path)
+    with pytest.raises(UsageError, match="record 19 cannot be read"):
+        list(train.epoch(0))
 
 
 def test_a_cut_file_with_an_index_is_noticed_before_streaming(tmp_path):
     path = write(tmp_path / "x.rec", range(5), index=True)
     cut(path)
     with pytest.raises(UsageError, match="cut short in record 4"):
-        records.count(path)
+        records.find_records(path)
 
 
 def test_images_that_contain_the_magic_number_are_counted_once(tmp_path):
@@ -171,7 +221,7 @@ def test_images_that_contain_the_magic_number_are_counted_once(tmp_path):
     for _ in range(3):
         file.write(recordio.pack(header, b"abcd" + magic + b"efgh" + magic))
     file.close()
-    assert records.count(str(tmp_path / "x.rec")) == 3
+    assert len(records.find_records(str(tmp_path / "x.rec"))) == 3
 
 
 def resident_bytes():
@@ -179,33 +229,24 @@ def resident_bytes():
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_streaming_needs_no_more_memory_after_many_epochs(tmp_path):
+@pytest.mark.parametrize("num_workers", [1, 2])
+@pytest.mark.parametrize("num_examples", [48, 40])
+def test_streaming_needs_no_more_memory_after_many_epochs(tmp_path, num_workers, num_examples):
     path = write(tmp_path / "x.rec", [0] * 48, size=128)
-    shape, batch_size = (3, 128, 128), 16  # 3 MB a batch
-    options = (path, shape, 1, batch_size, Part(1, 0))
-    train = records.StreamLoader(*options, 0, Augmentation())
-    test = records.StreamEvalLoader(*options, Augmentation())
+    flags = ("--image-shape", "3,128,128", "--num-examples", str(num_examples), *STREAMED)
+    train, test = loaders_of(path, *flags, num_workers=num_workers)  # 3 MB a batch
     after = []
-    for epoch in range(40):
+    for epoch in range(30):
         for batches in train.epoch(epoch), test:
-            assert sum(len(batch.data.asnumpy()) for batch in batches) == 48
+            assert all(batch.data.asnumpy().size for batch in batches)
         after.append(resident_bytes())
-    assert after[39] - after[9] < 60e6  # one batch left behind by each opening is 188e6
+    assert after[29] - after[9] < 40e6  # one batch left behind in each epoch is 63e6
 
 
-def test_an_epoch_of_a_stream_depends_on_its_seed_and_number_alone(tmp_path):
-    path = write(tmp_path / "x.rec", [n % 10 for n in range(90)])
-
-    def batches(epoch, first_step=0, before=()):
-        augmentation = Augmentation(pad=4, random_crop=True, random_mirror=True)
-        options = (path, (3, 32, 32), 10, 16, Part(1, 0), 5, augmentation)
-        loader = records.StreamLoader(*options)
-        for other in before:
-            list(loader.epoch(other))
-        return [batch.data.asnumpy() for batch in loader.epoch(epoch, first_step)]
-
-    whole = batches(2, before=(0, 1))
-    assert len(whole) == 5
-    np.testing.assert_array_equal(batches(2), whole)
-    np.testing.assert_array_equal(batches(2, 3), whole[3:])
-    assert not np.array_equal(batches(3), whole)
+def test_a_part_of_an_epoch_of_a_stream_is_that_of_the_whole(tmp_path):
+    path = write(tmp_path / "x.rec", range(90))
+    whole = list(loaders_of(path, *AUGMENTED, *STREAMED)[0].epoch(2))
+    train, _ = loaders_of(path, *AUGMENTED, *STREAMED)
+    list(train.epoch(0))
+    rest = images_and_labels(train.epoch(2, first_step=3))
+    np.testing.assert_equal(rest, images_and_labels(whole[3:]))

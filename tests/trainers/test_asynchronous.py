@@ -8,6 +8,7 @@ import mxnet as mx
 import pytest
 
 from launching import TRAIN, accuracies, launch
+from restarting import finished, training
 from trainers.asynchronous import AsyncTrainer, allow_for_staleness
 
 TIME_BUDGET_S = 75
@@ -64,3 +65,8 @@ def test_rates_of_single_weights_reach_the_servers():
 
 def test_an_optimizer_without_momentum_gets_a_lower_rate():
     assert allow_for_staleness(0.001, None, 4) == (0.001 / math.sqrt(4), None)
+
+
+def test_a_long_training_needs_no_more_keys_than_a_short_one(tmp_path):
+    long = ("--kv-store", "dist_async", "--num-epochs", "20", "--save-period", "20")
+    finished(training(tmp_path, tmp_path / "m", *long, workers=2, env={"TINY_KEYS": "80"}))
