@@ -19,6 +19,7 @@ from mxnet.contrib.amp.amp import bfloat16
 
 from loader import EvalLoader
 from networks.create import create_network
+from networks.precision import set_dtype
 from process.failure import run
 from process.flags import parse_args
 from sources.images import ImageSource
@@ -56,6 +57,7 @@ def train(args, images):
     ctx, store = [mx.cpu()], mx.kv.create("device")
     workers, loss = Workers(store), CrossEntropy(args.label_smoothing)
     net = create_network(args, ctx, images)
+    set_dtype(args, net, workers)
     train_loader, _ = images.split(workers)
     tests = [array[:NUM_TEST] for array in images.arrays[2:]]
     test_loader = EvalLoader(*tests, args.batch_size, augmentation=images.augmentation)
