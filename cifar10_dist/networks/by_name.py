@@ -38,7 +38,12 @@ def network_by_name(name, num_classes, image_shape, ctx, num_layers=None):
     net = build_network(name, num_classes, image_shape, num_layers)
     # All shapes are known: parameters are drawn now, with no first batch, and so no pass outside
     # autograd.record() that would leave weights in a layout that a dist store cannot take.
-    net.initialize(mx.init.Xavier(), ctx=ctx)
+    try:
+        net.initialize(mx.init.Xavier(), ctx=ctx)
+    except mx.MXNetError:
+        raise UsageError(
+            f"--network {name}: too large for --num-classes {num_classes}, or for the memory"
+        ) from None
     if ctx[0].device_type == "cpu":
         use_products(net, image_shape)
     hybridize(net, ctx)

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import json
+import math
 import os
 import resource
 import sys
@@ -182,7 +183,8 @@ class Progress:
     def _write(self, epoch, row):
         """Keep an epoch's numbers; a disk that is full does not end the training."""
         try:
-            print(json.dumps(row), file=self._metrics, flush=True)
+            known = {k: v if math.isfinite(v) else None for k, v in row.items()}  # JSON has no NaN
+            print(json.dumps(known), file=self._metrics, flush=True)
             self._events.write_event(self._event(row, epoch))
             self._events.flush()
         except OSError as error:

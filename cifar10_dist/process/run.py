@@ -3,6 +3,7 @@
 The loop stays as short as it is because everything that cuts across it hangs on this one object.
 """
 
+import contextlib
 from collections import deque
 
 from mxnet import autograd
@@ -12,7 +13,7 @@ from process import launched
 from process.finite import check_parameters, warn_of_scores
 from process.progress import Progress, profiled
 from process.versions import describe
-from saving.checkpoint import check_prefix
+from saving.prefix import check_prefix, hold
 from saving.saver import Saver, files_finished
 from saving.seeds import Seeds, draws_numbers
 from saving.start import find_start, tell
@@ -44,7 +45,7 @@ class Run:
         self._epoch = self._steps_done = 0  # where the loop is
         self._queued = deque()
         self._stopper = Stopper(is_active=bool(args.model_prefix))
-        self._files = files_finished()
+        self._files, self._prefix = files_finished(), contextlib.ExitStack()
         if args.model_prefix and launched.is_first_worker():  # only worker 0 writes
             check_prefix(args.model_prefix)
 
@@ -56,6 +57,7 @@ class Run:
     def __exit__(self, *error):
         self._stopper.__exit__(*error)
         self._files.__exit__(*error)
+        self._prefix.__exit__(*error)
 
     def begin(self, workers, images, loader, net):
         """See that all workers train alike, and load a checkpoint if there is one to go on from.
@@ -88,6 +90,8 @@ class Run:
             "steps_per_epoch": len(loader),
             "is_async": workers.is_async,
         }
+        if self._args.model_prefix and workers.rank == 0:
+            self._prefix.enter_context(hold(self._args.model_prefix))
         self._start = find_start(self._args, self._facts, net, workers)
         saved = self._start.manifest.get("options", {})
         set_dtype(self._args, net, workers, saved.get("--dtype"))

@@ -170,6 +170,16 @@ def test_a_full_disk_for_the_metrics_does_not_end_the_training(tmp_path, capsys)
     assert "/dev/full: epoch 0 could not be written: No space left on device" in printed.err
 
 
+def test_metrics_are_json_also_where_the_loss_is_no_number(tmp_path):
+    progress = Progress(0, 1, log_dir=str(tmp_path))
+    progress.epoch_started(0)
+    progress.epoch_done(0, {"accuracy": 0.5, "loss": float("nan")}, float("inf"))
+    progress.close()
+    text = (tmp_path / "metrics.jsonl").read_text()
+    row = json.loads(text, parse_constant=pytest.fail)
+    assert (row["test_loss"], row["learning_rate"], row["test_accuracy"]) == (None, None, 0.5)
+
+
 @pytest.mark.parametrize("network", ["resnet --num-layers 8", "fast"])
 def test_devices_need_not_hold_the_current_one(tmp_path, network):
     """As GPUs, of which MXNet's current device, cpu(0), is none."""
