@@ -234,6 +234,33 @@ def mixed_precision_step(card):
     card.text(134, 192, "else skip, and halve the scale", size=15, anchor="start")
 
 
+@picture(380, "Two ways to add gradients up: a ring of workers, and servers")
+def ring_and_servers(card):
+    """Left, a ring: four workers pass pieces of the gradient to their right-hand neighbour, first
+    to add them up, then to hand the sums round. Right, servers: every worker pushes a piece of its
+    gradient to each server, each server adds its pieces up, and all workers pull the sums."""
+    colours = BLUE, ORANGE, SKY, VERMILLION
+    card.bold(210, 52, "all-reduce in a ring (PyTorch)")
+    card.bold(665, 52, "servers (MXNet)")
+    places = (28, 96), (252, 96), (252, 236), (28, 236)
+    for i, (x, y) in enumerate(places):
+        card.node(x, y, 140, 68, colours[i], f"worker {i}", "adds up a piece")
+    card.arrow((168, 130), (252, 130))
+    card.arrow((322, 164), (322, 236))
+    card.arrow((252, 270), (168, 270))
+    card.arrow((98, 236), (98, 164))
+    card.text(210, 350, "a piece at a time, to the neighbour", size=15)
+    for i in range(4):
+        x = 454 + 108 * i
+        for j, far in enumerate((508, 724)):
+            card.arrow((x + 34 + 20 * j, 148), (far + 28 + 25 * i, 260), colour=colours[i])
+        card.box(x, 96, 98, 52, colours[i])
+        card.bold(x + 49, 128, f"worker {i}")
+    for j, x in enumerate((508, 724)):
+        card.node(x, 260, 132, 56, GREEN, f"server {j}", "adds up a half")
+    card.text(665, 350, "push to every server, pull the sums back", size=15)
+
+
 def main(folder):
     """Write all pictures into a folder."""
     for draw, height, title in PICTURES:
