@@ -100,11 +100,9 @@ class Progress:
             seen, right = self._seen, self._collect()
             seconds = time.time() - self._start
             if (step + 1) % self.disp_batches == 0 and self.is_first:
-                speed, accuracy = seen / max(seconds, 1e-9), right / max(seen, 1)
-                self.say(
-                    f"Epoch[{epoch}] Batch [{step + 1}]\tSpeed: {speed:.2f} samples/sec"
-                    f"\taccuracy={accuracy:f}"
-                )
+                line = f"Epoch[{epoch}] Batch [{step + 1}]\tSpeed: {seen / max(seconds, 1e-9):.2f}"
+                scored = f"\taccuracy={right / max(seen, 1):f}" if outputs else ""  # not --test-io
+                self.say(f"{line} samples/sec{scored}")
             self._start = time.time()
 
     def read(self, batches):
