@@ -24,11 +24,18 @@ from launcher import dryrun, local, manual, ssh
 from launcher.environment import EnvironmentMistake, make_mask, passed
 from launcher.hosts import LOCAL, HostsError, read_hosts
 from launcher.job import Job, PlacementMistake, place
-from launcher.output import Console, parse_show
-from launcher.record import Record
+from launcher.output import Console, open_closed_streams, parse_show
+from launcher.record import Record, locked
 from launcher.restarts import run_job
+from launcher.writer import finish
 
 AVAILABLE = ("local", "ssh")
+
+
+def given(text):
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is empty: is a variable not set?")
+    return text
 
 
 def count(text):
@@ -78,17 +85,22 @@ def make_parser():
         metavar="N",
         help="number of servers; default: as many as workers",
     )
-    add("-H", "--hostfile", metavar="HOSTS", help="a file of hosts, or names: d1,d2")
+    add("-H", "--hostfile", type=given, metavar="HOSTS", help="a file of hosts, or names: d1,d2")
     add(
         "--launcher",
+        type=given,
         metavar="NAME",
         help=f"{', '.join(AVAILABLE)}; default: ssh with -H, else local",
     )
     add(
-        "--sync-dst-dir", metavar="DIR", help="copy this folder to DIR on every host, and run there"
+        "--sync-dst-dir",
+        type=given,
+        metavar="DIR",
+        help="copy this folder to DIR on every host, and run there",
     )
     add(
         "--sync-exclude",
+        type=given,
         action="append",
         default=[],
         metavar="PATTERN",
@@ -102,6 +114,7 @@ def make_parser():
     )
     add(
         "--ssh-option",
+        type=given,
         action="append",
         default=[],
         metavar="OPTION",
@@ -110,6 +123,7 @@ def make_parser():
     add("--port", type=port, metavar="N", help="port of the scheduler; default: a free one")
     add(
         "--interface",
+        type=given,
         metavar="NAME",
         help="network interface to use on the hosts; default: the one that routes",
     )
@@ -117,13 +131,14 @@ def make_parser():
     add("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="what to run in every role")
     add = parser.add_argument_group("environment of the processes").add_argument
     for name, whose in (("env", "all"), ("env-worker", "workers"), ("env-server", "servers")):
-        add(f"--{name}", action="append", default=[], metavar="NAME[=VALUE]", help=f"for {whose}")
+        what = {"default": [], "metavar": "NAME[=VALUE]", "help": f"for {whose}"}
+        add(f"--{name}", type=given, action="append", **what)
     add = parser.add_argument_group("before the start").add_argument
     add("--check", action="store_true", help="only check whether the hosts are ready")
     add("--no-check", action="store_true", help="start without this check")
-    add("--dry-run", action="store_true", help="only print what would be run")
+    add("--dry-run", action="store_true", help="only print a script that runs the same by hand")
     add = parser.add_argument_group("output").add_argument
-    add("--log-dir", metavar="DIR", help="write a log of every process, and job.json")
+    add("--log-dir", type=given, metavar="DIR", help="write a log of every process, and job.json")
     add(
         "--show",
         type=parse_show,
@@ -186,8 +201,10 @@ def parse_args(argv=None):
         del args.command[0]
     if args.check and not args.command:
         args.command = ["python"]
-    if not any(args.command):
+    if not args.command:
         parser.error("no command to run: it stands after the options")
+    if not args.command[0].strip():
+        parser.error("the command begins with an empty word: is a variable not set?")
     if args.launcher is None:
         args.launcher = "ssh" if args.hostfile else "local"
     if args.launcher not in AVAILABLE:
@@ -213,35 +230,48 @@ def parse_args(argv=None):
     if args.check and args.no_check:
         parser.error("--check and --no-check contradict each other")
     try:
+        args.here = os.getcwd()
+    except FileNotFoundError:
+        parser.error("the folder you are in was deleted: cd to another")
+    try:
         args.hosts = read_hosts(args.hostfile) if args.launcher == "ssh" else [LOCAL]
         args.processes = place(args.num_workers, args.num_servers, args.hosts, args.placement)
         args.roles_env = passed(args, os.environ)
+        for role, rank in args.show or ():
+            last = max(process.rank for process in args.processes if process.role == role)
+            if rank is not None and rank > last:
+                parser.error(f"--show {role}:{rank}: the last is {role}:{last}")
         if args.log_dir:
             os.makedirs(args.log_dir, exist_ok=True)
     except (HostsError, PlacementMistake, EnvironmentMistake) as error:
         parser.error(str(error))
     except OSError as error:
         parser.error(f"--log-dir {args.log_dir}: {error.strerror}")
-    args.verbose_ps = os.environ.get("PS_VERBOSE", "0") != "0"  # show ps-lite's messages
+    # show ps-lite's messages
+    args.verbose_ps = args.roles_env["scheduler"].get("PS_VERBOSE", "") not in ("", "0")
     return args
 
 
 @contextlib.contextmanager
-def handled(requests, console):
-    """Turn signals into requests to the job; restore the handlers afterwards (for a notebook)."""
-    numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGTSTP]
+def handled(requests):
+    """Turn signals into requests to the job; restore the handlers afterwards (for a notebook).
+
+    Yields the list of those that asked for the end.
+    """
+    stops = []
+    numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGTSTP]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not under nohup
         numbers.append(signal.SIGHUP)
 
     def note(number, _):
         if number != signal.SIGTSTP:  # a launcher stopped by Ctrl-Z would count as dead
             requests.append(number)
-        if number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            console.unblock()
+        if number not in (signal.SIGTSTP, signal.SIGUSR1):
+            stops.append(number)
 
     before = {number: signal.signal(number, note) for number in numbers}
     try:
-        yield
+        yield stops
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -249,15 +279,15 @@ def handled(requests, console):
 
 def main(argv=None):
     """Run a job from the command line; returns its exit status."""
+    open_closed_streams()
     args = parse_args(argv)
     by_ssh = args.launcher == "ssh"
-    here = os.getcwd()
     job = Job(
         command=args.command,
         hosts=args.hosts,
         processes=args.processes,
-        directory=args.sync_dst_dir or here,
-        source=here,
+        directory=args.sync_dst_dir or args.here,
+        source=args.here,
         options=args,
         supervisor=(lambda host: ssh.supervisor(host, args)) if by_ssh else local.supervisor,
         env=args.roles_env,
@@ -265,13 +295,27 @@ def main(argv=None):
     if args.dry_run:
         print(dryrun.describe_job(job).encode(errors="backslashreplace").decode())
         return 0
-    mask = make_mask(os.environ, *args.roles_env.values())
+    mask = make_mask(args.command, os.environ, *args.roles_env.values())
     requests = collections.deque()
     console = Console(requests, args.timestamps, args.show, mask, by_ssh)
     record = Record(args.log_dir, job, console.say, mask)
-    with handled(requests, console):
-        return run_job(job, console, record, requests)
+    with handled(requests) as stops, locked(args.log_dir) as is_ours:
+        if is_ours:
+            status = run_job(job, console, record, requests)
+        else:
+            status = 2
+            console.say(f"--log-dir {args.log_dir}: another job keeps its logs there: name another")
+        if not finish([*console.writers, record.writer], stops):
+            os._exit(status)  # at its end Python waits for whoever writes to the screen
+    return status
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        try:
+            sys.exit(main())
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # `--dry-run | head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)

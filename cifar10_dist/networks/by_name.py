@@ -38,16 +38,25 @@ def network_by_name(name, num_classes, image_shape, ctx, num_layers=None):
     net = build_network(name, num_classes, image_shape, num_layers)
     # All shapes are known: parameters are drawn now, with no first batch, and so no pass outside
     # autograd.record() that would leave weights in a layout that a dist store cannot take.
-    net.initialize(mx.init.Xavier(), ctx=ctx)
-    bulk = {}
+    try:
+        net.initialize(mx.init.Xavier(), ctx=ctx)
+    except mx.MXNetError:
+        raise UsageError(
+            f"--network {name}: too large for --num-classes {num_classes}, or for the memory"
+        ) from None
     if ctx[0].device_type == "cpu":
         use_products(net, image_shape)
-        # MXNet tells of gradients after so many operators; on GPUs its 15 are kept (untried).
-        bulk = {"backward_bulk_size": 4}
-    net.hybridize(static_alloc=True, static_shape=True, **bulk)
+    hybridize(net, ctx)
     if starts_with_batchnorm(net):
         net.register_forward_pre_hook(_ask_for_gradient)
     return net
+
+
+def hybridize(net, ctx):
+    """Let MXNet compile the network when it is used first, for batches of one shape."""
+    # MXNet tells of gradients after so many operators; on GPUs its 15 are kept (untried).
+    bulk = {"backward_bulk_size": 4} if ctx[0].device_type == "cpu" else {}
+    net.hybridize(static_alloc=True, static_shape=True, **bulk)
 
 
 def build_network(name, num_classes, image_shape, num_layers=None):

@@ -4,7 +4,6 @@ import mxnet as mx
 
 from networks.by_name import network_by_name
 from networks.fast import num_to_whiten
-from networks.precision import set_dtype
 
 
 def create_network(args, ctx, images):
@@ -13,7 +12,6 @@ def create_network(args, ctx, images):
     Parameters
     ----------
     args : argparse.Namespace
-        ``--dtype auto`` is replaced by what it stands for.
     ctx : list of mxnet.Context
     images : sources.images.ImageSource
         ``--network fast`` computes its first layer from some of them.
@@ -23,7 +21,6 @@ def create_network(args, ctx, images):
     mxnet.gluon.HybridBlock
         Maps images (n, C, H, W) to scores (n, num_classes).
     """
-    set_dtype(args, ctx)
     mx.random.seed(args.seed)
     net = network_by_name(args.network, args.num_classes, args.image_shape, ctx, args.num_layers)
     if args.network == "fast":

@@ -1,63 +1,94 @@
-"""``--dtype auto``: bfloat16 where it is faster.
+"""``--dtype``: what a network computes in. ``auto`` takes the type that a short trial finds faster.
 
-A processor that multiplies bfloat16 (AVX512_BF16 or AMX) does twice as many products a second or
-more. But MXNet keeps weights in float32 and casts them in every step, so it pays only if each
-weight is used often. ResNet-18 with the ImageNet stem uses a weight 3 times for a 32x32 image and
-gains little or nothing (801, 876 and 757 samples/s instead of 808, 807 and 749); cifar_resnet20_v2
-uses it 150 times and gains a third (batch 256, two cores with AVX512_BF16). The limit lies between
-the two. Other processors only imitate bfloat16: not chosen.
+A processor with AVX512_BF16 or AMX multiplies bfloat16 faster than float32. But MXNet keeps weights
+in float32 and casts them in every step, and oneDNN has fewer kernels for bfloat16. Which type wins
+depends on the network, the batch and the processor: the same network gained 60 % on one processor
+with AVX512_BF16, and lost 37 % on another. Processors with AVX-512 alone imitate bfloat16, and
+without AVX-512 MXNet refuses it.
 """
 
-import json
-import math
+import contextlib
+import ctypes
+import gc
+import sys
+import time
 from pathlib import Path
 
 import mxnet as mx
+import numpy as np
+from mxnet import gluon
 from mxnet.contrib import amp
 
-from networks.by_name import build_network
-from process.launched import is_first_worker
+from networks.by_name import hybridize, starts_with_batchnorm
+from process.failure import UsageError
+from training import CrossEntropy, forward_backward
 
 PROCESSOR_HAS = {"avx512_bf16", "amx_bf16"}  # one of them
-USES_A_STEP = 5000  # of each weight, on average, from which on the casts are repaid
+TYPES = ("float32", "bfloat16")
+# Of the steps after the first, the fastest counts: other programs may slow down any of them.
+TIMED_S = 0.2  # of steps of one type, before the other's turn; one step at least
+TRIAL_S = 1.5  # after which no type gets another turn; each has one at least
 
 
-def set_dtype(args, ctx):
-    """Have the networks that are created from now on compute in ``--dtype``, and settle ``auto``.
+def set_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
+    """Have a network that has not computed yet compute in ``--dtype``, and settle ``auto``.
 
-    Parameters
-    ----------
-    args, ctx
-        As of :func:`choose_dtype`; an ``auto`` among the first is replaced, and told by worker 0.
-    """
-    if args.dtype == "auto":
-        args.dtype = choose_dtype(args, ctx)
-        if is_first_worker():
-            print(f"--dtype auto: {args.dtype}", flush=True)
-    if args.dtype != "float32":
-        amp.init(target_dtype=args.dtype)
-
-
-def choose_dtype(args, ctx, cpuinfo="/proc/cpuinfo"):
-    """Return what ``--dtype auto`` stands for.
+    All workers make this call.
 
     Parameters
     ----------
     args : argparse.Namespace
-    ctx : list of mxnet.Context
-        Of this worker; GPUs keep float32, as nobody has measured them here.
+        ``--dtype auto`` is replaced by what it stands for.
+    net : mxnet.gluon.HybridBlock
+        With parameters; they stay as they are.
+    workers : workers.Workers
+    saved : str, optional
+        The type that a checkpoint was trained in.
     cpuinfo : str
         Linux's file that lists what the processor can do.
 
+    Raises
+    ------
+    UsageError
+        If this processor cannot compute in bfloat16.
+    """
+    flags = processor_flags(cpuinfo)
+    if args.dtype == "bfloat16" and flags and "avx512bw" not in flags:
+        raise UsageError("--dtype bfloat16: MXNet needs a processor with AVX-512; take float32")
+    if args.dtype == "auto":
+        args.dtype, reason = choose_dtype(args, net, workers, saved, cpuinfo)
+        if workers.rank == 0:
+            print(f"--dtype auto: {args.dtype} ({reason})", flush=True)
+    if args.dtype != "float32":
+        # From now on, MXNet puts casts into every network that it compiles at its first step.
+        amp.init(target_dtype=args.dtype)
+
+
+def choose_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
+    """Return what ``--dtype auto`` stands for, and why; the same on all workers.
+
+    Parameters
+    ----------
+    args, net, workers, saved, cpuinfo
+        As of :func:`set_dtype`.
+
     Returns
     -------
-    {'float32', 'bfloat16'}
+    dtype : {'float32', 'bfloat16'}
+    reason : str
     """
-    if ctx[0].device_type == "gpu" or not PROCESSOR_HAS & processor_flags(cpuinfo):
-        return "float32"
-    net = build_network(args.network, args.num_classes, args.image_shape, args.num_layers)
-    uses = uses_of_a_weight(net, args.image_shape) * args.batch_size / len(ctx)
-    return "bfloat16" if uses >= USES_A_STEP else "float32"
+    ctx = next(iter(net.collect_params().values())).list_ctx()
+    is_slow = ctx[0].device_type == "gpu" or not PROCESSOR_HAS & processor_flags(cpuinfo)
+    slow_workers = np.flatnonzero(workers.gather([is_slow]))
+    if slow_workers.size:
+        return "float32", f"no fast bfloat16 on worker {slow_workers[0]}'s devices"
+    if saved in TYPES:
+        return saved, "as in the checkpoint"
+    began = time.monotonic()
+    speeds = measure_speeds(net, ctx, args.batch_size, args.image_shape, workers)
+    found = ", ".join(f"{dtype} {speed:.0f}" for dtype, speed in zip(TYPES, speeds))
+    reason = f"{found} samples/s a worker, measured in {time.monotonic() - began:.1f} s"
+    return TYPES[int(np.argmax(speeds))], reason
 
 
 def processor_flags(cpuinfo="/proc/cpuinfo"):
@@ -69,20 +100,93 @@ def processor_flags(cpuinfo="/proc/cpuinfo"):
     return set(next((line.split() for line in lines if line.startswith("flags")), ()))
 
 
-def uses_of_a_weight(net, image_shape):
-    """Return how many products a weight takes part in for one image, on average over all weights.
+def measure_speeds(net, ctx, batch_size, image_shape, workers):
+    """Return the samples/s of the slowest worker, for which all wait, for each of ``TYPES``.
 
-    Convolutions and linear layers are counted.
+    All workers take their steps at the same time, as they do when they train.
+
+    Parameters
+    ----------
+    net : mxnet.gluon.HybridBlock
+        Is copied.
+    ctx : list of mxnet.Context
+    batch_size : int
+        Of one worker.
+    image_shape : tuple of int
+    workers : workers.Workers
     """
-    layers = net(mx.sym.var("data")).get_internals()
-    _, shapes, _ = layers.infer_shape(data=(1,) + tuple(image_shape))
-    # An operator may have several outputs; the first, which counts here, bears its name.
-    shape_of = dict(zip(layers.list_outputs(), shapes))
-    nodes = json.loads(layers.tojson())["nodes"]
-    weights = products = 0
-    for node in nodes:
-        if node["op"] in ("Convolution", "FullyConnected"):
-            size = math.prod(shape_of[nodes[node["inputs"][1][0]]["name"]])
-            weights += size
-            products += size * math.prod(shape_of[f"{node['name']}_output"][2:])
-    return products / weights
+    random = np.random.RandomState(0)
+    images = random.randint(256, size=(batch_size, *image_shape), dtype=np.uint8)
+    data = gluon.utils.split_and_load(images, ctx, even_split=False)
+    data = [part.astype("float32") / 255 for part in data]
+    labels = [mx.nd.zeros(len(part), ctx=part.context) for part in data]
+    if starts_with_batchnorm(net):  # as network_by_name has it
+        for part in data:
+            part.attach_grad()
+    fastest = np.full(len(TYPES), np.inf)
+    took, began = 0, time.monotonic()
+    while took < TRIAL_S:
+        for i, dtype in enumerate(TYPES):
+            step_s = step_time(copy_in(dtype, net, ctx), data, labels, workers)
+            fastest[i] = min(fastest[i], step_s)
+            give_back_memory()
+        took, *slowest = workers.gather([time.monotonic() - began, *fastest]).max(axis=0)
+    return batch_size / np.array(slowest)
+
+
+def copy_in(dtype, net, ctx):
+    """Copy a network into one that computes in float32 or bfloat16, whatever others do."""
+    images = mx.sym.var("data", dtype="float32")
+    # Names that come later do not depend on those given here.
+    with mx.name.NameManager(), mxnet_restored():
+        if dtype != "float32":
+            amp.init(target_dtype=dtype)
+        scores = mx.sym.amp_cast(net(images), dtype="float32")  # the loss is in float32
+        copy = gluon.SymbolBlock(scores, images)
+    own = net.collect_params()
+    for name, param in copy.collect_params().items():
+        param.grad_req = own[name].grad_req
+    values = {name: param.list_data()[0] for name, param in own.items()}
+    copy.collect_params().load_dict(values, ctx=ctx)
+    hybridize(copy, ctx)
+    return copy
+
+
+@contextlib.contextmanager
+def mxnet_restored():
+    """At the end of a with block, take ``amp.init`` back, for which MXNet has no function.
+
+    It puts others in the place of MXNet's operators. (``amp.convert_symbol``, which would need
+    nothing of this, fails for networks with dropout.)
+    """
+    modules = [m for n, m in sys.modules.items() if n.startswith(("mxnet.symbol", "mxnet.ndarray"))]
+    before = [(vars(module), dict(vars(module))) for module in modules]
+    try:
+        yield
+    finally:
+        for functions, originals in before:
+            functions.update(originals)
+        amp.amp._amp_initialized = False
+
+
+def give_back_memory():
+    """Free the copy that was measured, before the next one, and the training, take memory."""
+    gc.collect()  # its blocks refer to each other
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
+    if trim:
+        trim(0)
+
+
+def step_time(net, data, labels, workers):
+    """Return the seconds of the fastest step, forward and backward, but not of the first one."""
+    loss = CrossEntropy()
+    loss.hybridize(static_alloc=True, static_shape=True)
+    forward_backward(net, loss, data, labels, 1)
+    workers.barrier()
+    times = []
+    while sum(times) < TIMED_S:
+        began = time.monotonic()
+        forward_backward(net, loss, data, labels, 1)
+        mx.nd.waitall()
+        times.append(time.monotonic() - began)
+    return min(times)

@@ -6,6 +6,7 @@ import mxnet as mx
 
 from process.failure import UsageError
 from process.launched import is_launched, uses_p3
+from process.values import SMALL
 
 SYNC_STORES = ("dist", "dist_sync", "dist_device_sync")
 # One is for MXNet's own tests, the other for embeddings: it takes weights of two dimensions.
@@ -25,9 +26,11 @@ CHECKS = (
     (lambda a: a.load_epoch is not None and a.resume, "--load-epoch and --resume exclude each other"),
     (lambda a: a.resume == "auto" and not a.model_prefix, "--resume auto needs --model-prefix, the start of the file names"),
     (lambda a: a.load_epoch is not None and a.load_epoch >= a.num_epochs, "--load-epoch {load_epoch}: nothing is left of --num-epochs {num_epochs}"),
+    (lambda a: a.pad_size > 1000, "--pad-size {pad_size}: too wide a border; at most 1000 pixels"),
     (lambda a: a.top_k > a.num_classes, "--top-k {top_k}: there are {num_classes} classes"),
     (lambda a: a.lr_schedule == "step" and not a.lr_step_epochs, "--lr-schedule step needs --lr-step-epochs, such as 30,60"),
     (lambda a: a.lr_step_epochs and a.lr_schedule not in (None, "step"), "--lr-step-epochs goes with --lr-schedule step, not {lr_schedule}"),
+    (lambda a: a.lr * a.lr_factor ** len(a.lr_step_epochs) < SMALL, "--lr-factor {lr_factor}: the learning rate would fall below " + str(SMALL)),
     (lambda a: a.lr_scale == "staleness" and a.kv_store != "dist_async",
      "--lr-scale staleness needs --kv-store dist_async: only there gradients come late"),
     (lambda a: a.warmup_epochs > a.num_epochs, "--warmup-epochs {warmup_epochs}: longer than the training"),

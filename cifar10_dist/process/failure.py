@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import re
 import sys
 import traceback
 
@@ -59,6 +60,10 @@ def _tell(error, program):
         if isinstance(error.code, str):
             print(error.code, file=sys.stderr)
         return error.code if isinstance(error.code, int) else int(error.code is not None)
+    if isinstance(error, MemoryError) or re.search("out of memory|bad_alloc", str(error)):
+        reason = (str(error).strip().splitlines() or ["no more to be had"])[-1][:200]
+        print(f"{program}: error: out of memory: {reason}; try smaller sizes", file=sys.stderr)
+        return 1
     traceback.print_exception(type(error), error, error.__traceback__)
     return 1
 

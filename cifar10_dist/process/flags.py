@@ -77,7 +77,7 @@ FLAGS = {
              "200 or 269, as for ImageNet, with more than 28 pixels; default 20, with more than 32 pixels 50"),
         Flag("--num-classes", positive, 10, "N", "classes of the images"),
         Flag("--dtype", ("float32", "float16", "bfloat16", "auto"), "float32", None, "type of convolutions and products; weights stay float32; "
-             "auto: bfloat16 on processors that have it, for networks that gain"),
+             "auto: on processors that have bfloat16, it or float32, whichever is faster in a short trial; else float32"),
     ),
     "data": (
         Flag("--data", ("auto", "cifar10", "synthetic"), "auto", None, "auto: CIFAR-10 from disk, else a download, else synthetic images"),
@@ -126,7 +126,7 @@ FLAGS = {
         Flag("--resume", path, None, "WHAT", "auto: continue from the newest checkpoint of --model-prefix, if there is one; "
              "none; or a checkpoint, PATH-0003; default auto under the launcher's --max-restarts, else none"),
         Flag("--load-epoch", count, None, "N", "continue from PATH-000N.params, up to --num-epochs in all"),
-        Flag("--log-dir", path, None, "DIR", "TensorBoard events and metrics.jsonl"),
+        Flag("--log-dir", path, None, "DIR", "TensorBoard events and metrics.jsonl; {run} in it stands for a name of the run"),
     ),
     "measuring": (
         Flag("--test-io", (0, 1), 0, None, "read the data without training", alone=1),

@@ -3,18 +3,21 @@
 The loop stays as short as it is because everything that cuts across it hangs on this one object.
 """
 
+import contextlib
 from collections import deque
 
 from mxnet import autograd
 
+from networks.precision import set_dtype
 from process import launched
 from process.finite import check_parameters, warn_of_scores
+from process.metrics import gradient_norm, run_name
 from process.progress import Progress, profiled
 from process.versions import describe
-from saving.checkpoint import check_prefix
+from saving.prefix import check_prefix, hold
 from saving.saver import Saver, files_finished
 from saving.seeds import Seeds, draws_numbers
-from saving.start import find_start
+from saving.start import find_start, tell
 from saving.stopper import Stopper
 from trainers.create import explain
 from training import split_batch
@@ -43,7 +46,7 @@ class Run:
         self._epoch = self._steps_done = 0  # where the loop is
         self._queued = deque()
         self._stopper = Stopper(is_active=bool(args.model_prefix))
-        self._files = files_finished()
+        self._files, self._prefix = files_finished(), contextlib.ExitStack()
         if args.model_prefix and launched.is_first_worker():  # only worker 0 writes
             check_prefix(args.model_prefix)
 
@@ -55,9 +58,12 @@ class Run:
     def __exit__(self, *error):
         self._stopper.__exit__(*error)
         self._files.__exit__(*error)
+        self._prefix.__exit__(*error)
 
     def begin(self, workers, images, loader, net):
         """See that all workers train alike, and load a checkpoint if there is one to go on from.
+
+        From here on the network computes in ``--dtype``.
 
         Parameters
         ----------
@@ -85,7 +91,14 @@ class Run:
             "steps_per_epoch": len(loader),
             "is_async": workers.is_async,
         }
+        if self._args.model_prefix and workers.rank == 0:
+            self._prefix.enter_context(hold(self._args.model_prefix))
         self._start = find_start(self._args, self._facts, net, workers)
+        saved = self._start.manifest.get("options", {})
+        set_dtype(self._args, net, workers, saved.get("--dtype"))
+        options["--dtype"] = self._args.dtype  # auto is settled
+        if workers.rank == 0:
+            tell(self._start, self._facts)
         return self._start.epoch * len(loader) + self._start.step
 
     def epochs(self, trainer):
@@ -105,8 +118,11 @@ class Run:
         self._saver = Saver(args, start, self._facts, self._net, trainer, workers, self._stopper)
         if draws_numbers(self._net, args.optimizer):
             self._seeds = Seeds(args.seed, workers.rank, args.optimizer)
+        log_dir = args.log_dir and args.log_dir.replace(
+            "{run}", run_name(args, workers.count, len(trainer._contexts))
+        )
         self._progress = Progress(
-            workers.rank, len(self._loader), args.disp_batches, args.log_dir, bool(args.benchmark)
+            workers.rank, len(self._loader), args.disp_batches, log_dir, bool(args.benchmark)
         )
         self._introduce()
         for epoch in range(start.epoch, args.num_epochs):
@@ -122,7 +138,8 @@ class Run:
         self._epoch, self._steps_done = epoch, self._start.step if is_first else 0
         begin = self._seeds.begin(self._steps_done) if self._seeds else self._steps_done
         with profiled(self._args.profile if is_first else None, self._workers.rank):
-            for step, batch in enumerate(self._loader.epoch(epoch, begin), begin):
+            epoch_batches = self._progress.read(self._loader.epoch(epoch, begin))
+            for step, batch in enumerate(epoch_batches, begin):
                 if self._seeds:
                     self._seeds.step(epoch, step)
                 if step < self._steps_done:
@@ -157,6 +174,7 @@ class Run:
         self._queued.clear()
         self._trainer.epoch_done(self._workers)
         check_parameters(self._net, f"Epoch {epoch}")  # so before a test, and before it is saved
+        self._speed = self._progress.trained()  # all is computed: the check has waited for it
         return self._saver.stopped_within(epoch, self._steps_done)
 
     def is_test_due(self, epoch):
@@ -177,8 +195,12 @@ class Run:
         result, target = self._result, self._args.target_accuracy
         if not result:
             average_statistics(self._net, self._workers)  # saved as after a test
-        late = self._trainer.measure_staleness(self._workers)
-        self._progress.epoch_done(epoch, result, self._trainer.learning_rate, late)
+        more = self._trainer.measure_staleness(self._workers)
+        for rank, speed in enumerate(self._workers.gather([self._speed])[:, 0]):
+            more[f"samples_per_s_worker_{rank}"] = speed
+        if self._args.log_dir:
+            more["gradient_norm"] = gradient_norm(self._trainer)
+        self._progress.epoch_done(epoch, result, self._trainer.learning_rate, more)
         # All workers have the same accuracy, so all stop here or none does.
         has_reached = bool(result and target and result["accuracy"] >= target)
         if has_reached:

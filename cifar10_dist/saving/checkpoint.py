@@ -17,15 +17,15 @@ import json
 import os
 import re
 import shutil
-import tempfile
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import mxnet as mx
 import numpy as np
 
-from process.failure import UsageError
 from process.finite import first_not_finite
+from saving.prefix import workplace_of
 
 FORMAT = "cifar10_dist checkpoint 1"
 
@@ -48,20 +48,6 @@ class Entry:
         """Sort key: the run that began last comes last, within a run the position counts."""
         run = self.manifest["run"] if self.manifest else "~"  # cannot be known: taken for the last
         return run, self.epoch, self.step
-
-
-def check_prefix(prefix):
-    """Make the folder of ``prefix`` and see that it takes files, before any time is spent."""
-    folder = Path(prefix).parent
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise UsageError(
-            f"--model-prefix {prefix}: cannot write to {folder}: {error.strerror}"
-        ) from None
-    shutil.rmtree(_workplace(prefix), ignore_errors=True)  # of a process that was killed
 
 
 def tag(epoch, step=0):
@@ -181,15 +167,14 @@ def write(prefix, epoch, step, symbol, params, arrays, facts):
     OSError, mxnet.MXNetError
         If the disk is full, say; nothing half-written is left, and older checkpoints are whole.
     """
-    workplace, folder = _workplace(prefix), Path(prefix).parent
+    workplace, folder = workplace_of(prefix), Path(prefix).parent
     name = f"{Path(prefix).name}-{tag(epoch, step)}"
     in_place = []
     shutil.rmtree(workplace, ignore_errors=True)
     try:
         workplace.mkdir()
         mx.nd.save(str(workplace / f"{name}.params"), params)
-        with open(workplace / f"{name}.state", "wb") as file:
-            np.savez(file, **{key: value.asnumpy() for key, value in arrays.items()})
+        _save_arrays(workplace / f"{name}.state", arrays)
         symbol_name = f"{Path(prefix).name}-symbol.json"
         (workplace / symbol_name).write_text(symbol, encoding="utf-8")
         files = {path.name: _flush_and_hash(path) for path in sorted(workplace.iterdir())}
@@ -197,7 +182,7 @@ def write(prefix, epoch, step, symbol, params, arrays, facts):
         parse_params((workplace / f"{name}.params").read_bytes())
         manifest = dict(facts, format=FORMAT, epoch=epoch, step=step, files=files)
         manifest["manifest_sha256"] = _digest_of_manifest(manifest)
-        text = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
+        text = json.dumps(manifest, indent=1, sort_keys=True, allow_nan=False) + "\n"
         (workplace / f"{name}.json").write_text(text, encoding="utf-8")
         _flush_and_hash(workplace / f"{name}.json")
 
@@ -225,9 +210,12 @@ def remove(entry):
         _unlink(Path(f"{entry.name}.{ending}"))
 
 
-def _workplace(prefix):
-    """Where a checkpoint is written before it gets its names; the same for each, to be found."""
-    return Path(prefix).parent / f".{Path(prefix).name}.saving"
+def _save_arrays(path, arrays):
+    """Write what ``np.load`` reads; ``np.savez`` tells of a full disk a second time, too late."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, value in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, value.asnumpy(), allow_pickle=False)
 
 
 def _read_file(path, manifest):

@@ -111,8 +111,6 @@ def find_start(args, facts, net, workers):
         start.run = manifest["run"]
     steps = manifest.get("worker_steps") or [start.step]
     start.step = steps[workers.rank] if len(steps) == workers.count else min(steps)
-    if workers.rank == 0:
-        _tell(start, facts)
     return start
 
 
@@ -226,8 +224,10 @@ def _load(net, params):
     own.load_dict(checkpoint.parse_params(params), ctx=ctx)
 
 
-def _tell(start, facts):
-    """Say what is resumed, and what is not as it was."""
+def tell(start, facts):
+    """Say what is resumed, if anything is, and what is not as it was."""
+    if not start.name:
+        return
     within = f" and {start.step} steps" if start.step else ""
     print(f"Resumed from {start.name}: {start.epoch} epochs{within} done", flush=True)
     saved = start.manifest

@@ -71,7 +71,7 @@ def test_what_a_worker_forked_goes_with_it(tmp_path, escape):
     assert job.status == 4  # launch() has seen that nothing is left
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_to_the_launcher_lets_the_workers_save(tmp_path, number):
     save = "trap 'sleep 1; echo saved; exit 75' TERM; echo up; while :; do sleep 0.1; done"
     before = signal.signal(number, signal.SIG_DFL)  # tests under nohup inherit that HUP is ignored

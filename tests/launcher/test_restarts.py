@@ -19,7 +19,6 @@ LATE = {"status": 75}  # the workers saved and ended, 100 s after the start
 SOON = {"status": 75, "ran_s": 30}  # within min-uptime
 
 ONE, TWO = (f"restarting (try {n + 1}, {n} of 2 restarts)" for n in (1, 2))
-PLAIN = "restarting (try 2)"
 START = "starting again"
 WAIT = "waiting for the host, up to 600 s"
 EVER = "waiting for the host"
@@ -41,10 +40,10 @@ AGAIN = {  # name: the case, what is said, the counters that change
     "the port was taken 3 times": ({**PORT, "repeats": 2}, START, {"repeats": 3}),
     "the port was taken 4 times": ({**PORT, "repeats": 3, "ran_s": 31}, ONE, COUNTED),
     "the port was taken, no restarts": ({**PORT, "max_restarts": 0}, START, {"repeats": 1}),
-    "it saved": (LATE, PLAIN, {"number": 2}),
-    "it saved, no restarts are left": ({**LATE, "restarts": 2}, PLAIN, {"number": 2}),
-    "it saved soon": (SOON, PLAIN, {"number": 2, "idle_stops": 1}),
-    "it saved soon, then late": ({**LATE, "idle_stops": 1}, PLAIN, {"number": 2, "idle_stops": 0}),
+    "it saved": (LATE, ONE, COUNTED),
+    "it saved soon": (SOON, ONE, {**COUNTED, "idle_stops": 1}),
+    "it saved soon, then late": ({**LATE, "idle_stops": 1}, ONE, {**COUNTED, "idle_stops": 0}),
+    "it saved soon, then failed": ({"idle_stops": 1}, ONE, {**COUNTED, "idle_stops": 0}),
     "a host is away": (HOST, WAIT, {"away_since": 1000}),
     "a host is away for 599 s": ({**HOST, "away_since": 401}, WAIT, {}),
     "a host is away since 0": ({**HOST, "away_since": 0, "now_s": 599}, WAIT, {}),
@@ -55,6 +54,8 @@ ENDS = {  # name: the case, what is said
     "no restarts, a wrong command line": ({"max_restarts": 0, "status": 2}, ""),
     "no restarts, saved": ({"max_restarts": 0, "status": 75}, ""),
     "no restarts left": ({"restarts": 2}, LAST),
+    "saved, no restarts left": ({**LATE, "restarts": 2}, LAST),
+    "saved soon, no restarts left": ({**SOON, "restarts": 2}, LAST),
     "at min-uptime": ({"ran_s": 30}, EARLY),
     "before min-uptime": ({"ran_s": 3.6}, EARLY.replace("30 s", "4 s")),
     "a wrong command line": ({"status": 2}, USAGE),

@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -213,6 +215,64 @@ def test_an_rsync_error_is_an_error(tmp_path):
     job = launch(tmp_path, "-n", 2, *on_hosts(), *sync, SUM, cwd=PROGRAMS)
     assert job.status == 2
     assert re.search("d[12]: rsync ended with status 1?[0-9]: ", job.last_words())
+
+
+def test_the_check_tells_of_a_greeting_that_rsync_cannot_read(tmp_path):
+    on_host("d2", "mkdir -p .ssh; echo 'echo Welcome' > .ssh/rc")
+    sync = ("--sync-dst-dir", "/home/ubuntu/not/yet", "--check")
+    try:
+        job = launch(tmp_path, "-n", 2, *on_hosts(), *sync, "./x.sh", cwd=PROGRAMS)
+    finally:
+        on_host("d2", "rm .ssh/rc")
+    assert job.status == 2, job.text()
+    assert re.search("d2: rsync ended with status .* is your shell clean?", job.last_words())
+    assert "`ssh HOST true` must print nothing" in job.last_words()
+    assert "d1: rsync" not in job.last_words()
+
+
+def test_the_check_copies_nothing(tmp_path):
+    sync = ("--sync-dst-dir", "/home/ubuntu/none/yet", "--check")
+    job = launch(tmp_path, "-n", 2, *on_hosts(), *sync, "./x.sh", cwd=PROGRAMS)
+    assert job.status == 0, job.text()
+    assert "none" not in on_host("d2", "ls")
+
+
+def test_the_check_tells_that_rsync_is_missing_here(tmp_path):
+    (tmp_path / "bin").mkdir()
+    for name in ("ssh", "python3"):
+        (tmp_path / "bin" / name).symlink_to(shutil.which(name))
+    options = (*on_hosts(), "--sync-dst-dir", "job", "--check")
+    job = launch(tmp_path, "-n", 2, *options, "./x.sh", env={"PATH": str(tmp_path / "bin")})
+    assert job.status == 2
+    assert "rsync is not installed here: apt-get install rsync" in job.last_words()
+
+
+@pytest.mark.parametrize("more", [(), ("--interface", "eth0")], ids=["routed", "interface"])
+def test_a_dry_run_is_pasted_on_each_host(tmp_path, more):
+    sync = ("--sync-dst-dir", "pasted here", "--dry-run", "--env", "DB_TOKEN", *more)
+    arguments = ("-n", 3, "-s", 1, *on_hosts(), *sync, "python", "sum_ranks.py")
+    said = launch(tmp_path, *arguments, env={"DB_TOKEN": "a b"}, cwd=PROGRAMS).stdout
+    here, *blocks = re.split(r"(?m)^# (?=d\d: )", said)
+    subprocess.run(["bash", "-e"], input=here, text=True, check=True, timeout=30)
+    root = json.loads((CLUSTER / "state.json").read_text())["addresses"]["d1"]
+    shells = []
+    for block in blocks:
+        shell = cluster_shell(block[:2])
+        shell.stdin.write(f"export DB_TOKEN=x root={root}\n# {block}")
+        shell.stdin.close()
+        shells.append(shell)
+    outs = [shell.stdout.read() for shell in shells]
+    assert [shell.wait(30) for shell in shells] == [0, 0], outs
+    for rank, out in enumerate([outs[1], outs[0], outs[1]]):
+        assert f"worker {rank} is rank {rank} of 3, sum 6" in out
+    assert nothing_left()
+
+
+def cluster_shell(name):
+    """An open shell on a host."""
+    command = ["timeout", "90", sys.executable, ROOT / "tools/cluster.py", "--name", "test", "ssh"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    return subprocess.Popen([*command, name, "bash"], **pipes)
 
 
 def test_what_must_not_be_copied_is_not(tmp_path):

@@ -129,7 +129,14 @@ def test_what_was_written_last_waits_for_a_slow_screen_too(number):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_screen_that_nobody_reads_does_not_keep_a_request_waiting(tmp_path, number):
-    command = [sys.executable, str(ROOT / "tools" / "launch.py"), "-n", "1", "--no-check", "yes"]
+    command = [
+        sys.executable,
+        str(ROOT / "tools" / "launch.py"),
+        "-n",
+        "1",
+        "--no-check",
+        "yes $(seq 20)",
+    ]
     log = tmp_path / "err"
     with open(log, "wb") as err, subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=err

@@ -1,17 +1,24 @@
-"""``--dtype auto``: what it chooses, and that the program trains so."""
+"""``--dtype auto``: what it chooses, and that the trial before it changes nothing else."""
 
+import re
+import sys
 from argparse import Namespace
 
 import mxnet as mx
+import numpy as np
 import pytest
-from mxnet.gluon import nn
 
-from launching import accuracies, train
-from networks.by_name import build_network
-from networks.precision import choose_dtype, processor_flags, uses_of_a_weight
+from launching import PROGRAMS, accuracies, launch, train
+from networks.by_name import network_by_name
+from networks.precision import PROCESSOR_HAS, choose_dtype, copy_in, processor_flags, set_dtype
+from process.failure import UsageError
+from restarting import ENVIRONMENT, assert_same, finished, training
+from workers import Workers
 
-TIME_BUDGET_S = 25
-CPU = [mx.cpu()]
+TIME_BUDGET_S = 70
+HAS_BFLOAT16 = bool(PROCESSOR_HAS & processor_flags())
+SHORT = ("--num-epochs", "1", "--lr-schedule", "constant")
+TOLD = re.compile(r"float32 (\d+), bfloat16 (\d+) samples/s a worker, measured in [\d.]+ s")
 
 
 @pytest.fixture
@@ -19,67 +26,124 @@ def cpuinfo(tmp_path):
     """Write what Linux would say of a processor."""
 
     def write(*flags):
-        path = tmp_path / "cpuinfo"
-        path.write_text(
-            f"processor\t: 0\nflags\t\t: fpu sse avx512f {' '.join(flags)}\nbugs\t\t:\n"
-        )
+        path = tmp_path / "-".join(("cpuinfo", *flags))
+        path.write_text(f"processor\t: 0\nflags\t\t: fpu avx512f {' '.join(flags)}\nbugs\t\t:\n")
         return str(path)
 
     return write
 
 
-def options(network, batch_size=256, num_layers=None):
-    return Namespace(
-        network=network,
-        num_classes=10,
-        image_shape=(3, 32, 32),
-        num_layers=num_layers,
-        batch_size=batch_size,
+@pytest.fixture
+def net():
+    mx.random.seed(0)
+    return network_by_name("mobilenet0.25", 10, (3, 32, 32), [mx.cpu()])
+
+
+def choose(net, cpuinfo, saved=None):
+    args = Namespace(batch_size=4, image_shape=(3, 32, 32))
+    return choose_dtype(args, net, Workers(mx.kv.create("local")), saved, cpuinfo)
+
+
+def assert_the_faster(dtype, told):
+    """The figures are rounded: where they are the same, either type is right."""
+    float32, bfloat16 = map(int, TOLD.search(told).groups())
+    assert dtype == ("float32" if float32 > bfloat16 else "bfloat16") or float32 == bfloat16
+
+
+@pytest.mark.parametrize("flag", ["avx512_bf16", "amx_bf16"])
+def test_the_type_of_the_higher_speed_is_chosen(flag, net, cpuinfo):
+    assert_the_faster(*choose(net, cpuinfo(flag)))
+
+
+def test_a_processor_that_would_imitate_bfloat16_keeps_float32_without_a_trial(net, cpuinfo):
+    without = ("float32", "no fast bfloat16 on worker 0's devices")
+    assert choose(net, cpuinfo("avx512_vnni")) == without
+    assert choose(net, cpuinfo() + ".missing") == without
+    assert choose(net, cpuinfo(), saved="bfloat16") == without
+
+
+def test_bfloat16_is_refused_where_mxnet_cannot_compute_in_it(net, cpuinfo):
+    args = Namespace(dtype="bfloat16")
+    with pytest.raises(UsageError, match="needs a processor with AVX-512; take float32"):
+        set_dtype(args, net, Workers(mx.kv.create("local")), cpuinfo=cpuinfo("avx2"))
+
+
+@pytest.mark.parametrize("saved", ["float32", "bfloat16"])
+def test_a_checkpoint_decides_without_a_trial(saved, net, cpuinfo):
+    assert choose(net, cpuinfo("amx_bf16"), saved) == (saved, "as in the checkpoint")
+
+
+def test_a_trial_leaves_parameters_gradients_and_mxnet_as_they_were(net, cpuinfo):
+    def everything():
+        params = [p for _, p in sorted(net.collect_params().items())]
+        arrays = [p.data() for p in params] + [p.grad() for p in params if p.grad_req != "null"]
+        return b"".join(array.asnumpy().tobytes() for array in arrays)
+
+    before = everything()
+    operators = vars(mx.sym).copy(), vars(mx.nd).copy(), vars(mx.sym._internal).copy()
+    choose(net, cpuinfo("avx512_bf16"))
+    assert everything() == before
+    assert operators == (vars(mx.sym), vars(mx.nd), vars(mx.sym._internal))
+    assert "amp_cast" not in net(mx.sym.var("data")).tojson(remove_amp_cast=False)
+
+
+def test_the_copy_in_float32_computes_the_same(net):
+    images = mx.nd.array(np.random.RandomState(0).rand(4, 3, 32, 32))
+    with mx.autograd.record():  # as in training; without, MXNet changes the layout of weights
+        wanted = net(images).asnumpy()
+        same = copy_in("float32", net, [mx.cpu()])(images).asnumpy()
+    np.testing.assert_array_equal(same, wanted)
+
+
+def test_the_copy_computes_what_amp_init_makes_of_the_network(tmp_path):
+    job = launch(tmp_path, program=PROGRAMS / "copy_in_bfloat16.py")
+    assert job.status == 0 and "the same outputs and gradients\n" in job.stdout, job.text()
+
+
+def test_a_training_ends_as_one_in_the_type_that_auto_chose(tmp_path):
+    said = finished(training(tmp_path, tmp_path / "auto", *SHORT, "--dtype", "auto")).stdout
+    (dtype,) = re.findall(r"^--dtype auto: (\w+) ", said, re.MULTILINE)
+    if HAS_BFLOAT16:
+        assert_the_faster(dtype, said)
+    finished(training(tmp_path, tmp_path / "outright", *SHORT, "--dtype", dtype))
+    assert_same(tmp_path / "auto", tmp_path / "outright", "0001")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"] if HAS_BFLOAT16 else ["float32"])
+def test_a_restart_keeps_the_type(dtype, tmp_path):
+    finished(training(tmp_path, tmp_path / "model", *SHORT, "--dtype", dtype))
+    two = ("--num-epochs", "2", "--lr-schedule", "constant", "--resume", "auto", "--dtype", "auto")
+    said = finished(training(tmp_path, tmp_path / "model", *two)).text()
+    why = "as in the checkpoint" if HAS_BFLOAT16 else "no fast bfloat16 on worker 0's devices"
+    assert f"--dtype auto: {dtype} ({why})\n" in said
+    assert "Epoch 1: Test_acc" in said and "not as saved" not in said
+
+
+def choices(folder, kind, *files):
+    """What each worker of a real job chose, and the figures that it would tell."""
+    job = launch(
+        folder, "-n", 2, "-s", 1, sys.executable, PROGRAMS / "choose_type.py", kind, *files
     )
+    assert job.status == 0, job.text()
+    return sorted(re.findall(r"worker (\d) chose (\w+): (.*)", job.stdout))
 
 
-def test_the_uses_of_a_weight_are_counted():
-    net = nn.HybridSequential()
-    net.add(nn.Conv2D(4, 3, padding=1, in_channels=2), nn.MaxPool2D(), nn.Dense(5))
-    # 72 weights at 8 x 8 places, and 4 * 4 * 4 * 5 = 320 weights once.
-    assert uses_of_a_weight(net, (2, 8, 8)) == pytest.approx((72 * 64 + 320) / (72 + 320))
+@pytest.mark.parametrize("kind", ["dist_sync", "dist_async"])
+def test_all_workers_choose_by_the_same_figures(kind, cpuinfo, tmp_path):
+    first, second = choices(tmp_path, kind, cpuinfo("amx_bf16"), cpuinfo("amx_bf16"))
+    assert TOLD.search(first[2])[0].split(" measured")[0] in second[2]
+    assert first[1] == second[1]
+    assert_the_faster(*first[1:])
 
 
-@pytest.mark.parametrize(
-    ("network", "num_layers", "flag", "dtype"),
-    [
-        ("resnet", 20, "avx512_bf16", "bfloat16"),
-        ("fast", None, "amx_bf16", "bfloat16"),
-        ("fast", None, "avx512_vnni", "float32"),  # oneDNN would imitate it
-        ("resnet18_v1", None, "avx512_bf16", "float32"),  # casts of 11 M weights in every step
-    ],
-)
-def test_the_choice_is_by_processor_and_network(network, num_layers, flag, dtype, cpuinfo):
-    assert choose_dtype(options(network, num_layers=num_layers), CPU, cpuinfo(flag)) == dtype
+def test_one_worker_without_bfloat16_keeps_float32_for_all(cpuinfo, tmp_path):
+    found = choices(tmp_path, "dist_sync", cpuinfo("amx_bf16"), cpuinfo())
+    assert {row[1:] for row in found} == {("float32", "no fast bfloat16 on worker 1's devices")}
 
 
-def test_a_device_with_few_examples_keeps_float32(cpuinfo):
-    path = cpuinfo("avx512_bf16")
-    assert choose_dtype(options("fast", 256), CPU * 8, path) == "float32"
-    assert choose_dtype(options("fast", 8 * 256), CPU * 8, path) == "bfloat16"
-
-
-def test_gpus_and_other_systems_keep_float32(cpuinfo, tmp_path):
-    path = cpuinfo("avx512_bf16")
-    assert choose_dtype(options("fast"), [mx.gpu()], path) == "float32"
-    assert choose_dtype(options("fast"), CPU, str(tmp_path / "missing")) == "float32"
-
-
-def test_looking_at_the_network_does_not_change_its_names():
-    before = set(build_network("fast", 10, (3, 32, 32)).collect_params())
-    uses_of_a_weight(build_network("fast", 10, (3, 32, 32)), (3, 32, 32))
-    assert set(build_network("fast", 10, (3, 32, 32)).collect_params()) == before
-
-
-def test_the_program_says_what_it_chose_and_trains(tmp_path):
-    short = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8")
-    short += ("--num-examples", "256", "--batch-size", "128", "--num-epochs", "1")
-    job = train(tmp_path, *short, "--dtype", "auto")
+def test_several_devices_are_tried_together(tmp_path):
+    options = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8", "--cpus", "2")
+    options += ("--num-examples", "64", "--batch-size", "32", "--num-epochs", "1")
+    job = train(tmp_path, *options, "--dtype", "auto", env=ENVIRONMENT)
     assert job.status == 0 and len(accuracies(job.stdout)) == 1, job.stderr
-    has_bfloat16 = {"avx512_bf16", "amx_bf16"} & processor_flags()
-    assert f"--dtype auto: {'bfloat16' if has_bfloat16 else 'float32'}\n" in job.stdout
+    assert bool(TOLD.search(job.stdout)) == HAS_BFLOAT16

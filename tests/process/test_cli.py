@@ -36,6 +36,8 @@ WRONG = {
     "--kv-store dist": "--kv-store dist needs a launcher: python tools/launch.py",
     "--batch-size 20000": "takes 20000 examples, and there are 10000 (synthetic images)",
     "--num-examples 20000": "--num-examples 20000: there are 10000 (synthetic images)",
+    "--num-classes 2147483647": "--network resnet18_v1: too large for --num-classes 2147483647, or",
+    "--wd 1e-300": "'1e-300' is not 0, or a number from 1e-30 to 1e+30",
     "--num-classes 4": "outside --num-classes 4",
     "--data-train x.rec": "--data-train and --data-val go together",
     "--data auto --data-train /no/x.rec --data-val /no/y.rec": "/no/x.rec: No such file",
@@ -80,6 +82,14 @@ def test_a_mistake_gets_one_line_and_status_2(options, tmp_path):
     lines = job.stderr.strip().splitlines()
     assert len(lines) == 1 and lines[0].startswith("cifar10_dist.py: error: "), job.stderr
     assert WRONG[options] in lines[0] and job.stdout == ""
+
+
+@pytest.mark.parametrize("error", ["MemoryError()", "ValueError('cudaMalloc: out of memory')"])
+def test_too_little_memory_gets_one_line(error, tmp_path):
+    program = f"from process.failure import run\ndef main(): raise {error}\nrun(main, 'p')"
+    job = launch(tmp_path, "-c", program, program="-u")
+    assert job.status == 1
+    assert re.fullmatch("p: error: out of memory: .*; try smaller sizes\n", job.stderr), job.stderr
 
 
 def test_a_data_folder_that_cannot_be_written_is_named(tmp_path):

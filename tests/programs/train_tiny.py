@@ -44,4 +44,5 @@ synthetic.NUM_TRAIN, synthetic.NUM_TEST = 300, 100
 cifar10_dist.create_network = create_network
 if "TINY_KEYS" in os.environ:
     collectives.LAST_KEY = collectives.FIRST_KEY + int(os.environ["TINY_KEYS"]) - 1
-run(cifar10_dist.main, "train_tiny.py")
+if __name__ == "__main__":
+    run(cifar10_dist.main, "train_tiny.py")

@@ -1,6 +1,7 @@
 """Checkpoints on disk: whole or not there, and nothing foreign is taken for one."""
 
 import json
+import math
 import os
 import pickle
 import signal
@@ -19,6 +20,7 @@ from launching import PROGRAM, ROOT
 from restarting import finished, params, training
 from saving import checkpoint
 from saving.checkpoint import Broken
+from saving.prefix import check_prefix, hold
 from saving.state import collect_optimizer, restore_optimizer
 from trainers.buckets import Buckets
 from trainers.worker_trainer import WorkerTrainer
@@ -108,14 +110,15 @@ def test_a_kill_at_any_moment_leaves_the_checkpoint_before_or_the_new_one(tmp_pa
     statuses = []
     for left in range(0, 40, 5):
         prefix = tmp_path / str(left) / "m"
-        checkpoint.check_prefix(prefix)
+        check_prefix(prefix)
         command = [sys.executable, "-c", program, str(prefix), str(left)]
         statuses.append(subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}).returncode)
         entries = checkpoint.find(str(prefix))
         assert [e.epoch for e in entries] in ([1], [2, 1])
         for entry in entries:
             checkpoint.read(entry.name, entry.manifest)
-        checkpoint.check_prefix(prefix)  # the next start tidies up
+        with hold(prefix):  # the next start tidies up
+            pass
         assert not [path for path in prefix.parent.iterdir() if path.name.startswith(".")]
     assert statuses[0] == 9 and statuses[-1] == 0, statuses
 
@@ -209,6 +212,37 @@ def test_a_full_disk_is_told_and_the_checkpoint_before_stays(small_disk, tmp_pat
     (small_disk / "filler").unlink()
     again = finished(training(tmp_path, small_disk / "model", "--resume", "auto"))
     assert f"Resumed from {entries[0].name}" in again.text()
+
+
+@pytest.mark.skipif(not has_tmpfs(), reason="needs root on Linux to mount a small disk")
+def test_a_disk_that_is_full_at_any_byte_gives_one_error_and_nothing_else(small_disk):
+    program = (
+        "import mxnet as mx, os, sys\n"
+        "from pathlib import Path\n"
+        "from saving import checkpoint\n"
+        "arrays, disk = {str(i): mx.nd.ones(9000) for i in range(4)}, Path(sys.argv[1])\n"
+        "params = {'arg:w': arrays['0']}\n"
+        "for kilobytes in range(200, 400, 4):\n"
+        "    [path.unlink() for path in disk.iterdir()]\n"
+        "    (disk / 'filler').write_bytes(bytes(1024 * kilobytes))\n"
+        "    try:\n"
+        "        checkpoint.write(str(disk / 'm'), 1, 0, '{}', params, arrays, {})\n"
+        "    except (OSError, mx.MXNetError, ValueError):\n"
+        "        print('failed', *(path.name for path in disk.iterdir()))\n"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", program, str(small_disk)]
+    job = subprocess.run(command, env=env, text=True, capture_output=True, timeout=100)
+    assert (job.returncode, job.stderr) == (0, "") and job.stdout.count("failed") > 20
+    assert "m-0001" not in job.stdout
+
+
+def test_what_json_cannot_hold_is_not_written(tmp_path):
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        checkpoint.write(
+            str(tmp_path / "m"), 1, 0, "{}", {"arg:w": mx.nd.ones(1)}, {}, {"lr": math.nan}
+        )
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_interrupt_lets_the_checkpoint_be_written_to_its_end(tmp_path):

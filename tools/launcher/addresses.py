@@ -32,8 +32,6 @@ def announced_address(address, rank):
     `0177.0.0.1`, `00177.0.0.1`, `000177.0.0.1` become ranks 0, 1 and 2, wherever they are, and all
     of them mean 127.0.0.1 to the system.
     """
-    if address.startswith("<"):  # not known yet
-        return f"{address[:-1]}, octal, {rank + 1} leading zeros>"
     octal = ".".join(f"0{int(part):o}" for part in address.split("."))
     return "0" * rank + octal
 

@@ -52,10 +52,10 @@ class Attempt(Watch):
             if self.prepare:
                 if not self.job.options.no_check:
                     self.check(f"{root}:{port}")
-                if self.job.options.check:
-                    return
                 if self.job.options.sync_dst_dir:
                     self.copy()
+                if self.job.options.check:
+                    return
             self.start(root, port, addresses)
             while not self.failure and self.living("worker"):
                 self.step()
@@ -68,7 +68,7 @@ class Attempt(Watch):
             raise self.failure
 
     def beat(self):
-        """Let the hosts know that the launcher lives, also while it waits for a slow screen."""
+        """Let the hosts know that the launcher lives."""
         while not self.over.wait(1):
             for connection in list(self.connections.values()):
                 connection.order("beat")
@@ -91,6 +91,7 @@ class Attempt(Watch):
             raise Failure("\n".join(lost), self.failure.status, kind="away")
         for connection in self.connections.values():
             connection.order("hold", mark=self.mark)
+            connection.order("output", held=self.held)  # which one that was late has not heard
 
     def on_closed(self, connection, status):
         """Try a login again that a busy server dropped; any other end is a failure."""
@@ -140,7 +141,7 @@ class Attempt(Watch):
             raise Failure("\n".join(fixes))
 
     def copy(self):
-        """Copy the job's folder to every host."""
+        """Copy the job's folder to every host; for `--check` only see whether rsync can."""
         if not shutil.which("rsync"):
             raise Failure("rsync is not installed here: apt-get install rsync")
         copy = ssh.Copy(self.connections, self.job.source, self.job.options)

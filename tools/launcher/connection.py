@@ -10,6 +10,8 @@ import subprocess
 import threading
 import time
 
+from launcher.writer import Writer
+
 REMOTE = pathlib.Path(__file__).parent / "remote"
 
 MODULES = ("host", "processes", "supervisor")  # in the order in which they import each other
@@ -24,6 +26,19 @@ for name, source in {_MODULES!r}.items():
     exec(compile(source, name + ".py", "exec"), module.__dict__)
 sys.modules["supervisor"].Supervisor().run()
 """
+# What a supervisor reports, and the fields of each report; some have a "why" where it failed.
+REPORTS = {
+    "ready": {"hostname", "python", "executable", "processors", "ssh"},
+    "beat": set(),
+    "port": {"port"},
+    "address": {"address"},
+    "started": {"name", "pid"},
+    "line": {"name", "stream", "text", "end"},
+    "hung": {"name"},
+    "exit": {"name", "status"},
+    "leaving": {"why"},
+    "done": set(),
+}
 DROPPED = re.compile("kex_exchange_identification|Connection (closed|reset) by")
 REFUSED = re.compile("denied|refused|timed out|resolve|No route|UNKNOWN port|Too many auth")
 REMOTE_PYTHON = "import sys;exec(eval(sys.stdin.buffer.readline()))"
@@ -51,7 +66,7 @@ class Connection:
         self.answers = []  # lines of a check
         self.closed = False  # its end has been handled
         self.waiting_since = time.monotonic()  # None while the launcher itself is slow
-        self._lock = threading.Lock()
+        self._writer = Writer()  # a host that hangs takes no orders
         self.popen = subprocess.Popen(
             argv,
             env=env,
@@ -60,14 +75,14 @@ class Connection:
             stderr=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C is for the launcher, which then stops in order
         )
-        self._write(repr(BOOTSTRAP))
+        self._writer.put(self._write, repr(BOOTSTRAP))
         self._stderr = threading.Thread(target=self._read_stderr, daemon=True)
         self._stderr.start()
         threading.Thread(target=self._read_reports, daemon=True).start()
 
     def order(self, order, **fields):
         """Send an order; a closed connection reports itself, so that is not an error here."""
-        self._write(json.dumps(dict(fields, order=order)))
+        self._writer.put(self._write, json.dumps(dict(fields, order=order)))
 
     def silent_s(self):
         """For how long nothing has come from the other end."""
@@ -104,12 +119,9 @@ class Connection:
         return f"{self.host}: {what}: {words[-1] if words else f'status {self.popen.returncode}'}"
 
     def _write(self, text):
-        with self._lock:
-            try:
-                self.popen.stdin.write(text.encode() + b"\n")
-                self.popen.stdin.flush()
-            except (OSError, ValueError):
-                pass
+        with contextlib.suppress(OSError, ValueError):
+            self.popen.stdin.write(text.encode() + b"\n")
+            self.popen.stdin.flush()
 
     def _emit(self, report):
         self.waiting_since = None
@@ -120,12 +132,15 @@ class Connection:
         for line in self.popen.stdout:
             try:
                 report = json.loads(line)
-                report["report"]
+                fields = REPORTS[report["report"]]
+                if set(report) - {"report"} not in (fields, fields | {"why"}):
+                    raise ValueError
             except (ValueError, KeyError, TypeError):  # a greeting from the login shell
                 report = {"report": "said", "text": line.decode("utf-8", "replace").rstrip()}
             self._emit(report)
         self._stderr.join(timeout=1)
         self._emit({"report": "closed", "status": self.popen.wait()})
+        self._writer.close()
 
     def _read_stderr(self):
         for line in self.popen.stderr:

@@ -4,11 +4,17 @@ import re
 
 # what training needs of the launching shell's environment on another host
 TRAINING = re.compile(r"(MXNET|DMLC|PS|OMP|KMP|NCCL)_\w+|LD_LIBRARY_PATH")
-SECRET = re.compile(r"(?i)token|secret|passw|passphrase|credential|auth|private|(^|_)key|key$")
-_ARGUMENT = re.compile(
-    r"(?i)([\w-]*(?:token|secret|passw|passphrase|credential|api[_-]?key|access[_-]?key)[\w-]*)"
-    r"([=\s:]\s*)(\"[^\"]*\"|'[^']*'|[^\s\"']+)"
+# how a secret's name ends: GITHUB_TOKEN, PGPASSWORD, API_KEY; not AUTHOR, MONKEY or MAX_TOKENS
+_ENDING = (
+    r"(?:token|secret|passw(?:or)?d|passphrase|credentials?|apikey|accesskey|sshpass"
+    r"|(?<![^\W_])(?:key|auth)|[_-](?:pass|pwd))[_-]?\d*"
 )
+SECRET = re.compile(rf"(?i){_ENDING}$")
+_ARGUMENT = re.compile(  # NAME=VALUE, NAME: VALUE, --name VALUE
+    rf"(?i)((?<![\w-])(?:[\w-]*{_ENDING}[=:]\s*|--?[\w-]*{_ENDING}\s+(?!-)))"
+    r"(\"[^\"]*\"|'[^']*'|[^\s\"']+)"
+)
+SHORTEST = 8  # characters of a value that is hidden wherever it stands: "100" may stand anywhere
 _LOGIN = re.compile(r"(\w+://[^/\s:@]*:)[^/\s@]+@")
 HIDDEN = "***"
 
@@ -69,15 +75,19 @@ def passed(options, environ):
     }
 
 
-def make_mask(*environments):
-    """Return a function that hides the values of secret-looking variables in a text."""
+def make_mask(command, *environments):
+    """Return a function that hides the values of secret-looking variables in a text.
+
+    What the command itself shows is no secret: with KEY=resnet18, `--network resnet18_v1` stays.
+    """
+    shown = " ".join(mask_words(command))
     values = {
         line
         for environ in environments
         for name, value in environ.items()
         if SECRET.search(name)
         for line in value.splitlines()
-        if len(line) >= 4 and line.lower() not in ("true", "false", "none", "null")
+        if len(line) >= SHORTEST and line not in shown
     }
     if not values:
         return str
@@ -92,7 +102,7 @@ def mask_words(words):
         if hide and not word.startswith("-"):
             word = HIDDEN
         hide = bool(re.fullmatch(r"--?[\w-]+", word)) and bool(SECRET.search(word))
-        word = _ARGUMENT.sub(rf"\1\2{HIDDEN}", word)
+        word = _ARGUMENT.sub(rf"\1{HIDDEN}", word)
         shown.append(_LOGIN.sub(rf"\1{HIDDEN}@", word))
     return shown
 

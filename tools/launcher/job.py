@@ -1,5 +1,6 @@
 """What is to run where: the processes of a job, their places and their environment."""
 
+import re
 import secrets
 import time
 from dataclasses import dataclass, field
@@ -64,8 +65,18 @@ class Job:
 
     @property
     def argv(self):
-        """What is run: one word is a line for the shell, several are passed on as they are."""
-        return ["sh", "-c", self.command[0]] if len(self.command) == 1 else self.command
+        """What is run: one word is a line for the shell, several are passed on as they are.
+
+        Variables in front of them are set by `env`, as MXNet's launcher had a shell set them.
+        """
+        if len(self.command) == 1:
+            return ["sh", "-c", self.command[0]]
+        return ["env", *self.command] if sets_variable(self.command[0]) else self.command
+
+
+def sets_variable(word):
+    """Is it like NAME=VALUE?"""
+    return re.match(r"[A-Za-z_]\w*=", word, re.ASCII) is not None
 
 
 class PlacementMistake(ValueError):
@@ -117,16 +128,13 @@ def environment(job, process, root, port, address, processors, attempt):
         Where the scheduler listens.
     address : str
         IPv4 address of the process's host, as the others reach it.
-    processors : int or None
-        How many that host has; None if it has not been asked.
+    processors : int
+        How many that host has.
     attempt : int
         Which try this is, from 1.
     """
     here = job.count("worker", process.host)
-    share = f"<processors of {process.host} / {here}>"
-    if processors is not None:
-        share = str(max(1, processors // max(1, here)))
-    env = {"OMP_NUM_THREADS": share}
+    env = {"OMP_NUM_THREADS": str(max(1, processors // max(1, here)))}
     env.update(job.env.get(process.role, {}))
     env.update(
         DMLC_ROLE=process.role,

@@ -41,6 +41,8 @@ class Logins:
         except FileNotFoundError:
             why = f"{argv[0]} is not installed here: apt-get install openssh-client"
             raise Failure(why) from None
+        except OSError as error:
+            raise Failure(f"{argv[0]}: {error.strerror}") from None
 
     def postpone(self, connection):
         """Plan the next try if the server dropped this one; False if there will be none."""

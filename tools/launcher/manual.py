@@ -3,7 +3,8 @@
 TEXT = """\
 The command begins at the first word that is not an option. Everything from there on belongs to the
 command. One word is a line for `sh -c`; several are a program and its arguments, passed on as they
-are. The command runs in every role: a scheduler or server never returns from `import mxnet`.
+are, with variables in front (FOO=1 python …) set. The command runs in every role: a scheduler or
+server never returns from `import mxnet`.
 
 definitions
   scheduler  one process that brings the others together; runs on the first host
@@ -22,7 +23,8 @@ hosts
   --sync-exclude none drops them.
   Before the start all hosts are checked at once: Python, the folder, space for the copy, the
   command, and whether the host reaches the scheduler. A command that begins with a Python needs
-  MXNet in that Python. A path that --sync-dst-dir may yet copy is not checked. --check only checks.
+  MXNet in that Python. A path that --sync-dst-dir may yet copy is not checked. --check only checks,
+  also whether rsync can copy.
 
 environment variables
   set for every process: DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT, DMLC_NUM_WORKER,
@@ -35,8 +37,9 @@ environment variables
     PYTHONFAULTHANDLER
   passed on by ssh: MXNET_*, DMLC_*, PS_*, OMP_*, KMP_*, NCCL_*, LD_LIBRARY_PATH, and what --env,
     --env-worker and --env-server name. Local processes inherit everything but PORT.
-  If you give only the NAME, the value is on no command line. Values of variables whose names look
-    secret (TOKEN, PASSWORD, KEY, …) are shown as ***, also where a program prints them.
+  If you give only the NAME, the value is on no command line. Values of variables whose names end
+    as a secret's (TOKEN, PASSWORD, KEY, …) are shown as ***, also where a program prints them if
+    they have eight characters or more and the command does not contain them.
 
 what happens on failure
   A process fails: all processes are stopped on all hosts, with TERM, and after 3 s with KILL. The
@@ -44,21 +47,25 @@ what happens on failure
     that ends with 0 stops nobody. When the last worker has ended so, the job is done.
   A host is silent for 10 s: it counts as lost. Its supervisor ends everything there once the
     launcher has been silent for 10 s, so also after the launcher was killed.
-  A worker printed a traceback and then does nothing for 10 s: it has failed (MXNet waits for ever
-    after an exception). A worker that ends with sys.exit() before the others are done waits for
-    ever too, but prints nothing. It looks like one that computes: only --stall-timeout ends it.
+  A worker printed a traceback, began to exit, and does nothing for 10 s: it has failed (MXNet waits
+    for ever in its exit after an uncaught exception). A worker that goes on after an exception it
+    has caught may be silent for as long as it likes. So may one that ends with sys.exit(), or after
+    PYTHONFAULTHANDLER was turned off: if it hangs in its exit, only --stall-timeout ends it.
+  The screen, or the disk of --log-dir, takes no output: the processes wait before they write more.
+    All else goes on. At the end, output that nobody takes for 15 s (2 s after a signal) is lost.
   --start-timeout, --timeout, --stall-timeout: every Python process prints its stacks, then all are
     stopped. The start is over when all processes have registered with the scheduler.
-  TERM, INT (Ctrl-C), HUP to the launcher: the workers get TERM and --grace seconds to save. Then
-    the job ends, also under --max-restarts: with 75 if all workers ended with 75. A second INT
-    stops at once.
+  TERM, INT (Ctrl-C), QUIT (Ctrl-\\), HUP to the launcher: the workers get TERM and --grace seconds
+    to save. Then the job ends, also under --max-restarts: with 75 if all workers ended with 75. A
+    second INT stops at once.
   USR1 is passed on to the workers. TERM or USR1 may also go to one worker, from whoever needs its
     host: with --model-prefix all workers of cifar10_dist.py then save after the same step
     (dist_async: soon) and end with 75.
   --max-restarts N: after a failure other than 2 the whole job starts again, up to N times, if it
-    ran longer than --min-uptime. A worker that ends with 75 asks to be started again. That does not
-    count, but two such ends in a row within --min-uptime end the job. If a host is away, the
-    restart waits for it, up to --start-timeout. Without --max-restarts, 75 ends the job with 75.
+    ran longer than --min-uptime. A worker that ends with 75 asks to be started again: this counts
+    as a restart, too, but may happen within --min-uptime, though not twice in a row. If a host is
+    away, the restart waits for it, up to --start-timeout. Without restarts left, 75 ends the job
+    with 75.
 
 exit status
   0    all workers ended with 0

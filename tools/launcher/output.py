@@ -7,8 +7,9 @@ import signal
 import sys
 import time
 
+from launcher.writer import Writer
+
 ROLES = ("scheduler", "server", "worker")
-BLOCKED_S = 1  # nobody reads a line that takes longer to write
 REDRAW_S = 1  # a line that ends in \r (a progress bar) is shown at most this often
 
 
@@ -17,8 +18,8 @@ def parse_show(text):
 
     Returns
     -------
-    callable
-        Tells whether a process is to be shown.
+    set of (str, int or None)
+        Roles, and ranks of them; None for all ranks.
 
     Raises
     ------
@@ -31,32 +32,56 @@ def parse_show(text):
             raise argparse.ArgumentTypeError(
                 f"{item!r} is not like worker:0, server:* or scheduler"
             )
-        wanted.add((match[1], match[2] if match[2] not in (None, "*") else None))
-    return lambda p: (p.role, None) in wanted or (p.role, str(p.rank)) in wanted
+        wanted.add((match[1], int(match[2]) if match[2] not in (None, "*") else None))
+    return wanted
 
 
-class Blocked(OSError):
-    """A line could not be written as nobody reads, and a signal asks the job to end."""
+def open_closed_streams():
+    """Open what was closed (`>&-`): the next file to be opened would get its number."""
+    number = os.open(os.devnull, os.O_RDWR)
+    while number <= 2:
+        number = os.dup(number)
+    os.close(number)
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  as long as the process
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+
+
+def _same_file(one, other):
+    """Do both lead to one place, as on a terminal? What is no file (in a notebook) counts as so."""
+    try:
+        return os.path.sameopenfile(one.fileno(), other.fileno())
+    except OSError:
+        return True
 
 
 class Console:
-    """Prints lines of processes and of the launcher itself.
+    """Prints lines of processes and of the launcher itself, without ever waiting for the screen.
 
-    Standard output stays standard output, and standard error stays standard error. A closed one is
+    Standard output stays standard output, and standard error stays standard error. A broken pipe is
     a request to stop. If the disk under one is full, the job goes on without it.
+
+    Attributes
+    ----------
+    writers : list of Writer
+        Those of standard output and standard error: one if both lead to one place, which keeps
+        their lines in order.
     """
 
     def __init__(self, requests, timestamps=False, show=None, mask=str, several_hosts=False):
         self.requests = requests
         self.timestamps, self.mask, self.several_hosts = timestamps, mask, several_hosts
         self.closed = set()
-        self.shown = show or (lambda process: True)
+        self.wanted = show or {(role, None) for role in ROLES}
         self._drawn = {}  # when a progress bar of a process was last shown
-        self._writing_since = None  # time.monotonic()
+        self.writers = [Writer()]
+        if not _same_file(sys.stdout, sys.stderr):
+            self.writers.append(Writer())
+        self._out = sys.stdout, self.writers[0]
+        self._err = sys.stderr, self.writers[-1]
 
     def line(self, process, stream, text, end="\n"):
         """Show a line of a process; `end` is what it ended with there."""
-        if not self.shown(process):
+        if not self.wanted & {(process.role, None), (process.role, process.rank)}:
             return
         if end == "\r":
             now = time.monotonic()
@@ -64,35 +89,31 @@ class Console:
                 return
             self._drawn[process.name] = now
         where = f" {process.host}" if self.several_hosts else ""
-        self._print(f"{process}{where}", text, sys.stderr if stream == "err" else sys.stdout)
+        file, writer = self._out if stream == "out" else self._err
+        writer.put(self._write, self._format(f"{process}{where}", text), file)
 
     def say(self, text):
         """Show lines of the launcher itself."""
         for line in text.splitlines():
-            self._print("launch", line, sys.stderr)
+            file, writer = self._err
+            writer.put(self._write, self._format("launch", line), file)
 
-    def unblock(self):
-        """End a write that nobody reads; for the handlers of signals that ask for the end."""
-        since = self._writing_since
-        if since is not None and time.monotonic() - since > BLOCKED_S:
-            raise Blocked
-
-    def _print(self, who, text, file):
+    def _format(self, who, text):
         clock = time.strftime("%H:%M:%S ") if self.timestamps else ""
-        line = f"{clock}[{who}] {self.mask(text)}\n"
-        encoding = file.encoding or "utf-8"
+        return f"{clock}[{who}] {self.mask(text)}\n"
+
+    def _write(self, line, file):
         if file in self.closed:
             return
-        self._writing_since = time.monotonic()
+        encoding = file.encoding or "utf-8"
         try:
             file.write(line.encode(encoding, "backslashreplace").decode(encoding))
             file.flush()
         except OSError as error:
-            self._writing_since = None
             self.closed.add(file)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())  # for what is buffered
             if isinstance(error, BrokenPipeError):  # `| head` has seen enough
                 self.requests.append(signal.SIGPIPE)
-            elif not isinstance(error, Blocked):
-                self.say(f"standard output: {error.strerror}: nothing more is shown")
-            os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())  # for what is buffered
-        self._writing_since = None
+            else:
+                name = "output" if file is self._out[0] else "error"
+                self.say(f"standard {name}: {error.strerror}: nothing more is shown")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import List
 
 from launcher.connection import REMOTE
+from launcher.job import sets_variable
 
 SOURCE = REMOTE / "hostcheck.py"
 MIB = 1 << 20
@@ -23,15 +24,18 @@ FIX = {
 
 def first_program(command):
     """The program a command starts with, or "" if only a shell could tell."""
-    if len(command) > 1:
-        return command[0]
-    try:
-        words = shlex.split(command[0])
-    except ValueError:
-        return ""
-    while words and re.match(r"[A-Za-z_]\w*=", words[0]):
-        words.pop(0)
-    return words[0] if words and re.fullmatch(r"[\w./+-]+", words[0]) else ""
+    words = command
+    if len(command) == 1:
+        try:
+            words = shlex.split(command[0])
+        except ValueError:
+            return ""
+    while words and sets_variable(words[0]):
+        if words[0].partition("=")[0].endswith("PATH"):
+            return ""  # where the program is, or where it finds MXNet
+        words = words[1:]
+    is_plain = words and (len(command) > 1 or re.fullmatch(r"[\w./+-]+", words[0]))
+    return words[0] if is_plain else ""
 
 
 def question(job, ready, address):

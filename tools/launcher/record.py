@@ -1,5 +1,7 @@
 """What is kept of a job: a file for every process, and `job.json`."""
 
+import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -9,18 +11,43 @@ import time
 
 from launcher.environment import mask_words, visible
 from launcher.report import shell_status
+from launcher.writer import Writer
+
+
+@contextlib.contextmanager
+def locked(folder):
+    """Keep the records of other jobs out of a folder; yields False if one is there already.
+
+    The kernel ends the lock together with the launcher. A disk that has no locks keeps nobody out.
+    """
+    if not folder:
+        yield True
+        return
+    number, is_ours = os.open(folder, os.O_RDONLY), True
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        is_ours = False
+    except OSError:
+        pass
+    try:
+        yield is_ours
+    finally:
+        os.close(number)
 
 
 class Record:
     """The folder of `--log-dir`; without one nothing is kept.
 
-    A log that cannot be written, as the disk is full, ends with a warning. The job goes on.
+    A log that cannot be written, as the disk is full, ends with a warning. The job goes on, also
+    while a disk hangs: `writer` has a thread for them all.
     """
 
     def __init__(self, folder, job, say, mask):
         self.folder = folder and pathlib.Path(folder)
         self.job, self.say, self.mask = job, say, mask
-        self.files = {}
+        self.files = {}  # by name of the process; None if it cannot be written
+        self.writer = Writer()
         self.data = {
             "command": mask_words(job.command),
             "directory": job.directory,
@@ -38,21 +65,23 @@ class Record:
 
     def open(self, process):
         """Open the log of a process, unless an earlier try has."""
-        if self.folder and process.name not in self.files:
-            try:
-                self.files[process.name] = open(  # noqa: SIM115  as long as the job
-                    self.path(process), "a", encoding="utf-8", errors="backslashreplace", newline=""
-                )
-            except OSError as error:
-                self.say(f"{self.path(process)}: {error.strerror}")
+        self.line(process, "", "")
 
     def line(self, process, text, end):
         """Keep a line."""
-        if self.files.get(process.name) is None:
-            return
+        if self.folder:
+            self.writer.put(self._append, self.mask(text) + end, process)
+
+    def _append(self, text, process):
         try:
-            self.files[process.name].write(self.mask(text) + end)
-            self.files[process.name].flush()
+            if process.name not in self.files:
+                self.files[process.name] = None
+                self.files[process.name] = open(  # noqa: SIM115  as long as the job
+                    self.path(process), "a", encoding="utf-8", errors="backslashreplace", newline=""
+                )
+            if self.files[process.name]:
+                self.files[process.name].write(text)
+                self.files[process.name].flush()
         except OSError as error:
             self.files[process.name] = None
             self.say(f"{self.path(process)}: {error.strerror}: this log ends here")
@@ -82,9 +111,11 @@ class Record:
     def write(self, **facts):
         """Write job.json, whole or not at all."""
         self.data.update(facts)
-        if self.folder is None:
-            return
-        text = json.dumps(_each_string(self.data, self.mask), indent=2, ensure_ascii=False)
+        if self.folder:
+            data = _each_string(self.data, self.mask)
+            self.writer.put(self._replace, json.dumps(data, indent=2, ensure_ascii=False))
+
+    def _replace(self, text):
         unfinished = self.folder / ".job.json"
         try:
             unfinished.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")

@@ -45,7 +45,7 @@ class Counters:
     number : int
         Which try it is, from 1. A repeated start is the same try.
     restarts : int
-        Restarts that count for `--max-restarts`.
+        Restarts so far, for `--max-restarts`.
     repeats : int
         Starts that were repeated because another program took the port.
     idle_stops : int
@@ -110,22 +110,21 @@ def decide(ended, counters, options):
         return again(f"waiting for the host{up_to}", AWAY_S, away_since=since)
     if not options.max_restarts:
         return stop()
-    number, is_early = counters.number + 1, ended.ran_s <= options.min_uptime
-    if ended.status == SAVED:  # nobody asked us: the workers were asked, and want this
-        idle_stops = counters.idle_stops + 1 if is_early else 0
-        if idle_stops == 2:
-            return stop(f"twice in a row it stopped within --min-uptime ({options.min_uptime:g} s)")
-        return again(f"restarting (try {number})", number=number, idle_stops=idle_stops)
     if ended.status == USAGE:
         return stop("not restarted: with status 2 it says that its command line is wrong")
-    if is_early:
+    is_early = ended.ran_s <= options.min_uptime
+    has_saved = ended.status == SAVED  # nobody asked us: the workers were asked, and want this
+    idle_stops = counters.idle_stops + 1 if has_saved and is_early else 0
+    if idle_stops == 2:
+        return stop(f"twice in a row it stopped within --min-uptime ({options.min_uptime:g} s)")
+    if is_early and not has_saved:
         sooner = f"sooner than --min-uptime {options.min_uptime:g}"
         return stop(f"not restarted: it failed {ended.ran_s:.0f} s after its start, {sooner}")
     if counters.restarts >= options.max_restarts:
         return stop(f"not restarted: that was --max-restarts {options.max_restarts}")
-    restarts = counters.restarts + 1
+    number, restarts = counters.number + 1, counters.restarts + 1
     words = f"restarting (try {number}, {restarts} of {options.max_restarts} restarts)"
-    return again(words, number=number, restarts=restarts)
+    return again(words, number=number, restarts=restarts, idle_stops=idle_stops)
 
 
 def run_job(job, console, record, requests):

@@ -17,7 +17,7 @@ from launcher.connection import REMOTE_PYTHON
 CONNECT_S = 10
 CAUSE = re.compile(  # lines of rsync or ssh that say why the copy failed; others may be greetings
     r"^ssh: |kex_exchange|Connection (closed|reset|refused)|verification failed|"
-    r"rsync[: (]|not found|denied"
+    r"is your shell clean|rsync[: (]|not found|denied"
 )
 VANISHED = 24  # rsync's status if files were removed while it copied, a log perhaps
 NOT_COPIED = (  # by default
@@ -69,7 +69,7 @@ def _strict(words, name):
         done = subprocess.run(
             ["ssh", *words, "-G", "--", name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
-    except FileNotFoundError:
+    except OSError:
         return False
     return re.search(rb"^stricthostkeychecking (true|yes)$", done.stdout, re.MULTILINE) is not None
 
@@ -81,16 +81,20 @@ def supervisor(host, options):
 
 
 def copy_argv(host, source, options):
-    """The command that copies a folder's contents to a host's `--sync-dst-dir`."""
+    """The command that copies a folder's contents to a host's `--sync-dst-dir`.
+
+    With `--check`, all of it is done but the copy itself.
+    """
     target = options.sync_dst_dir
     name = f"[{host.name}]" if ":" in host.name else host.name
+    make_folder = f"--rsync-path=mkdir -p -- {shlex.quote(target)} && rsync"
     return [
         "rsync",
         "-rlptz",
         "-s",  # the shell on the host must not split names at spaces
         *_excludes(options),
         f"--rsh={' '.join(shlex.quote(word) for word in ssh_argv(host, options))}",
-        f"--rsync-path=mkdir -p -- {shlex.quote(target)} && rsync",
+        "--dry-run" if options.check else make_folder,
         "--",
         f"{source}/",
         f"{name}:{target}/",
@@ -108,7 +112,7 @@ def size_of_copy(source, options):
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
             )
-        except FileNotFoundError:  # the copy will say so
+        except OSError:  # the copy will say so
             return 0
     found = re.search(rb"^Total transferred file size: (\d+)", done.stdout, re.MULTILINE)
     return int(found[1]) if found else 0
@@ -174,5 +178,5 @@ def _runs(argv):
     """Can this command be run here?"""
     try:
         return subprocess.run(argv, stderr=subprocess.DEVNULL).returncode == 0
-    except FileNotFoundError:
+    except OSError:
         return False

@@ -10,6 +10,7 @@ from launcher.connection import Connection
 from launcher.job import Process
 from launcher.registration import Registration
 from launcher.report import describe, shell_status
+from launcher.writer import HOLD_BYTES, LAST_BYTES
 
 SILENCE_S = 10  # a host that is silent for this long is lost
 SAVED = 75  # a program's exit status for "stopped on request, after saving: start me again"
@@ -67,13 +68,14 @@ class Watch:
 
     def __init__(self, job, console, record, requests):
         self.job, self.console, self.record, self.requests = job, console, record, requests
-        self.events = queue.Queue(maxsize=10000)
+        self.events = queue.Queue(maxsize=1000)
         self.connections = {}  # by host
         self.members = {}  # by name of the process
         self.registration = Registration()
         self.failure = None
         self.ending = self.leaving = False
         self.done = False  # all workers have ended with 0: nothing can fail any more
+        self.held = False  # the processes are to wait before they write more
         self.asked = False  # somebody asked for the end: nothing is started again
         self.running_since = None  # time.monotonic() when the processes were started
         self.bound = None  # time.monotonic() when the scheduler began to listen
@@ -99,9 +101,23 @@ class Watch:
                 self.fail(f"{silent.host}: not heard of for {SILENCE_S} s", 255, kind="away")
         while self.requests:
             self.on_request(self.requests.popleft())
+        self.regulate(now)
         if not self.ending:
             self.check_times(now)
         return connection, report
+
+    def regulate(self, now):
+        """Let the processes wait before they write more while the screen or a disk is slow."""
+        limit = LAST_BYTES if self.ending else HOLD_BYTES
+        limit = limit / 2 if self.held else limit
+        writers = (*self.console.writers, self.record.writer)
+        held = any(writer.waiting > limit for writer in writers)
+        if held != self.held:
+            self.held = held
+            for connection in self.connections.values():
+                connection.order("output", held=held)
+        if held:
+            self.last_output = now  # their silence is our doing
 
     def fail(self, message, status, member=None, kind="failed"):
         """Note a failure; only the first one is the cause."""
@@ -183,7 +199,7 @@ class Watch:
                 member.errors.append(text)
         self.record.line(member.process, text, end)
         self.console.line(member.process, stream, text, end)
-        self.last_output = time.monotonic()  # the screen may have been slow to take it
+        self.last_output = time.monotonic()
 
     def on_registration(self, text):
         """Read what the scheduler says about the nodes; False if the line is for the user."""
@@ -208,7 +224,7 @@ class Watch:
     def on_hung(self, connection, name):
         member = self.members.get(name)
         if member and member.process.role == "worker":  # others are idle whenever workers compute
-            message = "printed a traceback, and has neither written nor computed since (10 s)"
+            message = "printed a traceback, and has hung in its exit for 10 s"
             self.fail(message, 1, member)
 
     def on_leaving(self, connection, why):

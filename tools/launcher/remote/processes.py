@@ -9,6 +9,7 @@ the mark but stays in the session.
 """
 
 import codecs
+import errno
 import os
 import re
 import select
@@ -16,7 +17,7 @@ import signal
 import subprocess
 import time
 
-HUNG_S = 10  # a process idle for this long after an uncaught traceback counts as failed
+HUNG_S = 10  # a process idle for this long in its exit after a traceback counts as failed
 MAX_LINE = 1 << 16  # characters; a longer line is cut
 SHELLS = ("sh", "bash", "dash", "ash", "ksh", "zsh", "busybox")
 
@@ -67,12 +68,26 @@ def send_signal(number, pids, kill=os.kill):
 
 def catches(pid, number):
     """Does a process have a handler for this signal?"""
+    return _signals(pid, "SigCgt") >> (number - 1) & 1
+
+
+def is_in_exit(pid):
+    """Is this a Python that has begun to tear down its modules?
+
+    Just before, it drops its handler of SIGINT; those of PYTHONFAULTHANDLER stay until the end.
+    """
+    ignored = _signals(pid, "SigIgn") >> (signal.SIGINT - 1) & 1
+    return catches(pid, signal.SIGSEGV) and not catches(pid, signal.SIGINT) and not ignored
+
+
+def _signals(pid, kind):
+    """The signals that a process catches (SigCgt) or ignores (SigIgn), a bit each."""
     try:
         with open(f"/proc/{pid}/status") as file:
-            caught = re.search(r"^SigCgt:\s*(\w+)", file.read(), re.MULTILINE)
-        return bool(caught and int(caught.group(1), 16) >> (number - 1) & 1)
+            found = re.search(rf"^{kind}:\s*(\w+)", file.read(), re.MULTILINE)
+        return int(found.group(1), 16) if found else 0
     except OSError:
-        return False
+        return 0
 
 
 def kill_family(mark, sessions):
@@ -103,6 +118,15 @@ def guard(pipe, mark, supervisor, silence_s):
         if not kill_family(mark, sessions):
             break
         time.sleep(0.05)
+
+
+def start_status(error, command, cwd):
+    """The exit status for a start that failed: 127 and 126 as a shell has them, else 1."""
+    if error.filename != command[0]:
+        return 1  # no such folder; no more processes, files or memory
+    if error.errno == errno.ENOENT and not os.path.exists(os.path.join(cwd or "", command[0])):
+        return 127  # not found
+    return 126  # found, but neither a program nor a script whose interpreter is there
 
 
 class Stream:
@@ -165,7 +189,7 @@ class Child:
             Stream(self, "err", self.popen.stderr),
         ]
         self.status = self.deadline = self.told = None
-        self.traceback_at = None  # when it began to print an uncaught traceback
+        self.traceback_at = None  # when it began to print a traceback, perhaps an uncaught one
         self.previous = ""
         self.idle_since = self.looked = time.monotonic()
         self.ticks = 0
@@ -218,7 +242,7 @@ class Child:
                 send_signal(signal.SIGTERM, living)
 
     def note_line(self, text, now):
-        """Note when an uncaught traceback began; after one that was caught, more output follows."""
+        """Note when a traceback began that may be uncaught: no output follows such a one."""
         self.idle_since = now
         if text.endswith("Traceback (most recent call last):"):  # a progress bar may stand before
             # after "Exception in thread …" or "Exception ignored in …" the program goes on
@@ -228,12 +252,13 @@ class Child:
         self.previous = text
 
     def hung(self, now):
-        """True if it has neither written nor computed since an uncaught traceback."""
+        """True if it is in its exit, and has neither written nor computed since a traceback."""
         if self.traceback_at is None or now - self.looked < 1:
             return False
         self.looked = now
-        ticks = sum(entry[4] for entry in self.family().values())
+        living = self.family()
+        ticks = sum(entry[4] for entry in living.values())
         if abs(ticks - self.ticks) > 3:  # waiting threads tick now and then
             self.idle_since = now
         self.ticks = ticks
-        return now - self.idle_since > HUNG_S
+        return now - self.idle_since > HUNG_S and any(map(is_in_exit, living))

@@ -20,7 +20,7 @@ import sys
 import time
 
 from host import listen, own_address, processors
-from processes import Child, guard, kill_family
+from processes import Child, guard, kill_family, start_status
 
 SILENCE_S = 10  # without a heartbeat from the launcher for this long everything is ended
 GRACE_S = 3  # between TERM and KILL
@@ -36,6 +36,7 @@ class Supervisor:
         self.unread = b""  # the beginning of an order
         self.outgoing = bytearray()
         self.connected, self.leaving = True, False
+        self.held = False  # the launcher cannot take output now; all else goes on
         self.mark = self.guard_pid = self.guard_pipe = None
         self.listener = self.claim = None
         self.heard = self.beaten = time.monotonic()
@@ -61,7 +62,7 @@ class Supervisor:
         while self.children or not self.leaving:
             reading = [self.wakeup] + [0] * self.connected
             if len(self.outgoing) < MAX_BACKLOG:
-                reading += self.streams
+                reading += [fd for fd, stream in self.streams.items() if self.may_read(stream)]
             readable, _, _ = select.select(reading, [1] if self.outgoing else [], [], 0.2)
             if self.wakeup in readable:
                 os.read(self.wakeup, 512)
@@ -102,6 +103,10 @@ class Supervisor:
         for line in lines:
             order = json.loads(line.decode())
             getattr(self, "order_" + order.pop("order"))(**order)
+
+    def may_read(self, stream):
+        """What a process that has ended wrote last belongs to its end, which must not wait."""
+        return not self.held or self.leaving or stream.child.status is not None
 
     def pump(self, stream):
         """Pass on what a process wrote."""
@@ -195,12 +200,16 @@ class Supervisor:
         try:
             child = Child(name, self.mark, command, env, cwd, stdin)
         except OSError as error:
-            self.report("exit", name=name, status=127, why=str(error))
+            self.report("exit", name=name, status=start_status(error, command, cwd), why=str(error))
             return
         self.children[name] = child
         self.streams.update((stream.pipe.fileno(), stream) for stream in child.streams)
         self.tell_guard(f"+{child.pid:7}")
         self.report("started", name=name, pid=child.pid)
+
+    def order_output(self, held):
+        """Let the processes wait before they write more, or go on."""
+        self.held = held
 
     def order_stop(self, grace, names=None):
         """TERM to these processes (all, without names), and KILL when the grace is over."""

@@ -1,0 +1,55 @@
+"""Which worker has failed although it lives: one that cannot get out of its exit."""
+
+import pytest
+
+from launching import launch, shell
+
+TIME_BUDGET_S = 90
+
+# MXNet's store does so: its destructor waits for the other processes.
+STORE = """
+import logging, sys, time, traceback
+class Store:
+    def __del__(self):
+        time.sleep(60)
+store = Store()
+"""
+
+
+@pytest.mark.parametrize("redirected", ["", " 2>&1"])
+def test_a_worker_that_hangs_in_its_exit_after_a_traceback_has_failed(tmp_path, redirected):
+    """A progress bar stands in front of it."""
+    (tmp_path / "p.py").write_text(
+        STORE + "sys.stderr.write('\\r 50%|█████     | 5/10 [00:01<00:01,  9it/s]')\n"
+        "raise ValueError('odd')\n"
+    )
+    job = launch(tmp_path, "-n", 1, "--no-check", f"python {tmp_path}/p.py{redirected}")
+    assert job.status == 1
+    assert "worker 0 on localhost: printed a traceback" in job.last_words()
+    assert "ValueError: odd" in job.last_words()
+
+
+@pytest.mark.parametrize("report", ["traceback.print_exc()", "logging.exception('retrying')"])
+def test_a_worker_that_waits_after_an_exception_it_caught_has_not_failed(tmp_path, report):
+    program = f"try:\n    1 / 0\nexcept ZeroDivisionError:\n    {report}\n"
+    (tmp_path / "p.py").write_text(STORE + program + "time.sleep(13)\nimport os; os._exit(0)\n")
+    command = shell(worker0=f"python {tmp_path}/p.py", other="exit 0")
+    job = launch(tmp_path, "-n", 1, "--no-check", command)
+    assert job.status == 0, job.text()
+    assert "ZeroDivisionError" in job.text()
+
+
+def test_an_exception_in_a_thread_is_no_failure(tmp_path):
+    program = "import threading, time\n"
+    program += "thread = threading.Thread(target=lambda: 1 / 0)\nthread.start()\nthread.join()\n"
+    program += "time.sleep(12)\nprint('done')"
+    (tmp_path / "p.py").write_text(program)
+    job = launch(tmp_path, "-n", 1, "--no-check", "python", tmp_path / "p.py")
+    assert job.status == 0
+    assert "ZeroDivisionError" in job.text()
+
+
+def test_a_server_that_is_idle_after_a_traceback_has_not_failed(tmp_path):
+    caught = "echo 'Traceback (most recent call last):' >&2; sleep 14"
+    job = launch(tmp_path, "-n", 1, "--no-check", shell(worker0="sleep 13", other=caught))
+    assert job.status == 0, job.text()

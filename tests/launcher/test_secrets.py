@@ -1,0 +1,63 @@
+"""What is hidden because it looks like a secret, and what is not."""
+
+import json
+
+import pytest
+
+from launcher.environment import SECRET, make_mask, mask_words
+from launching import launch
+
+TIME_BUDGET_S = 10
+
+
+def test_a_name_that_only_contains_a_secrets_word_hides_nothing(tmp_path):
+    env = {"AUTHOR": "Epoch 12", "MONKEY": "accuracy", "KEYBOARD": "validation"}
+    command = "echo Epoch 12 accuracy validation --max-tokens 100"
+    job = launch(tmp_path, "-n", 1, "--no-check", "--log-dir", tmp_path / "l", command, env=env)
+    assert "[worker 0] Epoch 12 accuracy validation --max-tokens 100" in job.text()
+    log = (tmp_path / "l" / "worker-0.log").read_text()
+    assert log == "Epoch 12 accuracy validation --max-tokens 100\n"
+    assert json.loads((tmp_path / "l" / "job.json").read_text())["command"] == [command]
+
+
+def test_a_short_value_and_a_word_of_the_command_are_no_secrets(tmp_path):
+    env = {"API_KEY": "Epoch", "TOKEN": "resnet18"}
+    job = launch(tmp_path, "-n", 1, "--no-check", "echo Epoch of resnet18_v1", env=env)
+    assert "[worker 0] Epoch of resnet18_v1" in job.text()
+
+
+NAMES = (
+    "TOKEN GITHUB_TOKEN PGPASSWORD DB_PASSWORD2 MYSQL_PWD DB_PASS SSHPASS CLIENT_SECRET APIKEY "
+    "AWS_SECRET_ACCESS_KEY WANDB_API_KEY AZURE_CREDENTIALS NPM_AUTH KEY SSH_PASSPHRASE"
+)
+OTHERS = (
+    "PWD OLDPWD AUTHOR XAUTHORITY SSH_AUTH_SOCK MONKEY TURKEY COMPASS GIT_ASKPASS KEY_REPEAT "
+    "TOKENIZERS_PARALLELISM MAX_TOKENS"
+)
+
+
+@pytest.mark.parametrize("name", NAMES.split())
+def test_a_name_that_ends_as_secrets_do_hides_its_value(name):
+    mask = make_mask(["python", "x.py"], {name: "kB7-long-one"})
+    assert mask("it is kB7-long-one.") == "it is ***."
+
+
+@pytest.mark.parametrize("name", OTHERS.split())
+def test_a_name_that_does_not_end_so_hides_nothing(name):
+    assert not SECRET.search(name)
+
+
+@pytest.mark.parametrize(
+    "words, shown",
+    [
+        (["x", "--max-tokens", "100"], ["x", "--max-tokens", "100"]),
+        (["x --max-tokens 100 --author me"], ["x --max-tokens 100 --author me"]),
+        (["echo the token is here"], ["echo the token is here"]),
+        (["x", "--password", "abc", "--lr", "1"], ["x", "--password", "***", "--lr", "1"]),
+        (["x", "--api-key=abc"], ["x", "--api-key=***"]),
+        (["TOKEN=abc x --password 'a b' --lr 1"], ["TOKEN=*** x --password *** --lr 1"]),
+        (["x", "https://me:abc@host/"], ["x", "https://me:***@host/"]),
+    ],
+)
+def test_a_command_is_shown_without_its_secrets(words, shown):
+    assert mask_words(words) == shown

@@ -1,0 +1,72 @@
+"""Write in a thread of its own: what is slow to take output holds up nobody but that thread."""
+
+import queue
+import threading
+import time
+
+HOLD_BYTES = 1 << 20  # not written yet; above it the processes wait before they write more
+LAST_BYTES = 2 << 20  # the same, when they have been told to end: who waits to write cannot save
+EACH_BYTES = 100  # what a short line takes beside its text
+PATIENCE_S = 15  # at the end, for output to be taken
+HURRY_S = 2  # the same, if somebody asked for the end
+
+
+class Writer:
+    """Does what it is given in the order in which it came.
+
+    Attributes
+    ----------
+    waiting : int
+        Bytes, about, that are not written yet.
+    """
+
+    def __init__(self):
+        self.waiting = 0
+        self._tasks = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def put(self, task, text, *rest):
+        """Have `task(text, *rest)` done; never waits."""
+        self._count(len(text) + EACH_BYTES)
+        self._tasks.put((task, text, rest))
+
+    def close(self):
+        """End the thread, after what was given so far."""
+        self._tasks.put(None)
+
+    def _count(self, change):
+        with self._lock:
+            self.waiting += change
+
+    def _work(self):
+        for task, text, rest in iter(self._tasks.get, None):
+            task(text, *rest)
+            self._count(-len(text) - EACH_BYTES)
+
+
+def finish(writers, asked):
+    """Wait until all is written, or until nothing has been taken for a while.
+
+    Parameters
+    ----------
+    writers : list of Writer
+    asked : list
+        Not empty once somebody wants the end: then the wait is short, whatever is taken.
+
+    Returns
+    -------
+    bool
+        Whether all is written.
+    """
+    left, since = None, time.monotonic()
+    while any(writer.waiting for writer in writers):
+        before, left = left, sum(writer.waiting for writer in writers)
+        if left != before and not asked:
+            since = time.monotonic()
+        if time.monotonic() - since > (HURRY_S if asked else PATIENCE_S):
+            return False
+        time.sleep(0.01)
+    for writer in writers:
+        writer.close()
+    return True
