@@ -138,8 +138,8 @@ def executed(name):
     return nbformat.read(folder / name, as_version=4)
 
 
-def test_there_are_four_notebooks():
-    assert [name[:3] for name in NOTEBOOKS] == ["01-", "02-", "03-", "04-"]
+def test_there_are_five_notebooks():
+    assert [name[:3] for name in NOTEBOOKS] == ["01-", "02-", "03-", "04-", "08-"]
 
 
 @every_notebook
