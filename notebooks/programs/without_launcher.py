@@ -12,18 +12,19 @@ import tempfile
 import time
 from pathlib import Path
 
-WATCH_S = 5  # seconds from the first end of a process to the report
+WATCH_S = 4  # seconds from the first end of a process to the report
 ROLES = {"scheduler": "scheduler", "server": "server", "worker A": "worker", "worker B": "worker"}
 
 
 def start(role, port, command, log):
-    """Start a process as MXNet wants it: its role, and where the scheduler listens."""
+    """Start a process as MXNet wants it: its role, its address, and the scheduler's."""
     environ = {
         "DMLC_ROLE": role,
         "DMLC_NUM_WORKER": "2",
         "DMLC_NUM_SERVER": "1",
         "DMLC_PS_ROOT_URI": "127.0.0.1",
         "DMLC_PS_ROOT_PORT": str(port),
+        "DMLC_NODE_HOST": "127.0.0.1",  # its own address
         "PS_HEARTBEAT_INTERVAL": "1",  # s: every process tells the scheduler that it lives
         "PS_HEARTBEAT_TIMEOUT": "2",
     }
