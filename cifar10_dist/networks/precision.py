@@ -3,7 +3,8 @@
 A processor with AVX512_BF16 or AMX multiplies bfloat16 faster than float32. But MXNet keeps weights
 in float32 and casts them in every step, and oneDNN has fewer kernels for bfloat16. Which type wins
 depends on the network, the batch and the processor: the same network gained 60 % on one processor
-with AVX512_BF16, and lost 37 % on another. Other processors only imitate bfloat16.
+with AVX512_BF16, and lost 37 % on another. Processors with AVX-512 alone imitate bfloat16, and
+without AVX-512 MXNet refuses it.
 """
 
 import contextlib
@@ -19,6 +20,7 @@ from mxnet import gluon
 from mxnet.contrib import amp
 
 from networks.by_name import hybridize, starts_with_batchnorm
+from process.failure import UsageError
 from training import CrossEntropy, forward_backward
 
 PROCESSOR_HAS = {"avx512_bf16", "amx_bf16"}  # one of them
@@ -28,7 +30,7 @@ TIMED_S = 0.2  # of steps of one type, before the other's turn; one step at leas
 TRIAL_S = 1.5  # after which no type gets another turn; each has one at least
 
 
-def set_dtype(args, net, workers, saved=None):
+def set_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
     """Have a network that has not computed yet compute in ``--dtype``, and settle ``auto``.
 
     All workers make this call.
@@ -42,9 +44,19 @@ def set_dtype(args, net, workers, saved=None):
     workers : workers.Workers
     saved : str, optional
         The type that a checkpoint was trained in.
+    cpuinfo : str
+        Linux's file that lists what the processor can do.
+
+    Raises
+    ------
+    UsageError
+        If this processor cannot compute in bfloat16.
     """
+    flags = processor_flags(cpuinfo)
+    if args.dtype == "bfloat16" and flags and "avx512bw" not in flags:
+        raise UsageError("--dtype bfloat16: MXNet needs a processor with AVX-512; take float32")
     if args.dtype == "auto":
-        args.dtype, reason = choose_dtype(args, net, workers, saved)
+        args.dtype, reason = choose_dtype(args, net, workers, saved, cpuinfo)
         if workers.rank == 0:
             print(f"--dtype auto: {args.dtype} ({reason})", flush=True)
     if args.dtype != "float32":
@@ -57,10 +69,8 @@ def choose_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
 
     Parameters
     ----------
-    args, net, workers, saved
+    args, net, workers, saved, cpuinfo
         As of :func:`set_dtype`.
-    cpuinfo : str
-        Linux's file that lists what the processor can do.
 
     Returns
     -------

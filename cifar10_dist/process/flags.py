@@ -126,7 +126,7 @@ FLAGS = {
         Flag("--resume", path, None, "WHAT", "auto: continue from the newest checkpoint of --model-prefix, if there is one; "
              "none; or a checkpoint, PATH-0003; default auto under the launcher's --max-restarts, else none"),
         Flag("--load-epoch", count, None, "N", "continue from PATH-000N.params, up to --num-epochs in all"),
-        Flag("--log-dir", path, None, "DIR", "TensorBoard events and metrics.jsonl"),
+        Flag("--log-dir", path, None, "DIR", "TensorBoard events and metrics.jsonl; {run} in it stands for a name of the run"),
     ),
     "measuring": (
         Flag("--test-io", (0, 1), 0, None, "read the data without training", alone=1),

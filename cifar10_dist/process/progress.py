@@ -2,9 +2,6 @@
 
 import contextlib
 import errno
-import json
-import math
-import os
 import resource
 import sys
 import time
@@ -13,10 +10,10 @@ from pathlib import Path
 import mxnet as mx
 from tqdm import tqdm
 
-from process.failure import UsageError
 from process.finite import warn_of_loss
-from process.messages import warn
+from process.metrics import Metrics
 from sources.images import ImageSource
+from training import CrossEntropy
 from workers import Workers
 
 
@@ -72,15 +69,16 @@ class Progress:
         self._tells_first = is_measured and self.is_first
         self.num_steps, self.disp_batches = num_steps, disp_batches
         self._bar = None
-        self._events = self._metrics = None
-        if log_dir and self.is_first:
-            self._open_files(log_dir)
+        self._metrics = Metrics(log_dir) if log_dir and self.is_first else None
+        self._loss = CrossEntropy()
 
     def epoch_started(self, epoch):
         """Start the clocks."""
         self._epoch_start = self._start = time.time()
         self._seen = self._seen_in_epoch = 0
         self._right, self._right_in_epoch = [], 0.0
+        self._losses, self._loss_in_epoch, self._reading_s = [], 0.0, 0.0
+        self._trained_s = None
         if self.is_first and sys.stderr and sys.stderr.isatty():
             self._bar = tqdm(total=self.num_steps, desc=f"Epoch {epoch}", unit="batch", leave=False)
 
@@ -94,20 +92,42 @@ class Progress:
         # Kept on the devices: reading a number here would make every step wait for the last, and
         # adding them up there would wait for a working memory that updates may hold.
         self._right += [out.argmax(axis=1) == y for out, y in zip(outputs, labels)]
+        if self._metrics:
+            self._losses += [self._loss(out, y).sum() for out, y in zip(outputs, labels)]
         if self._bar is not None:
             self._bar.update()
         if (step + 1) % self.disp_batches == 0 or step + 1 == self.num_steps:
             seen, right = self._seen, self._collect()
             seconds = time.time() - self._start
             if (step + 1) % self.disp_batches == 0 and self.is_first:
-                speed, accuracy = seen / max(seconds, 1e-9), right / max(seen, 1)
-                self.say(
-                    f"Epoch[{epoch}] Batch [{step + 1}]\tSpeed: {speed:.2f} samples/sec"
-                    f"\taccuracy={accuracy:f}"
-                )
+                line = f"Epoch[{epoch}] Batch [{step + 1}]\tSpeed: {seen / max(seconds, 1e-9):.2f}"
+                scored = f"\taccuracy={right / max(seen, 1):f}" if outputs else ""  # not --test-io
+                self.say(f"{line} samples/sec{scored}")
             self._start = time.time()
 
-    def epoch_done(self, epoch, result, lr, late=None):
+    def read(self, batches):
+        """Yield from an iterator, and time how long it is waited for."""
+        batches = iter(batches)
+        while True:
+            began = time.time()
+            batch = next(batches, None)
+            self._reading_s += time.time() - began
+            if batch is None:
+                return
+            yield batch
+
+    def trained(self):
+        """Stop the clock of an epoch's training, all of whose work is done.
+
+        Returns
+        -------
+        float
+            Samples/s of this worker.
+        """
+        self._trained_s = time.time() - self._epoch_start
+        return self._seen_in_epoch / max(self._trained_s, 1e-9)
+
+    def epoch_done(self, epoch, result, lr, more=None):
         """Report an epoch.
 
         Parameters
@@ -117,10 +137,11 @@ class Progress:
             Of :func:`training.evaluate`, or empty: not tested.
         lr : float
             Learning rate of the last step.
-        late : dict, optional
-            Of :meth:`asynchronous.AsyncTrainer.measure_staleness`.
+        more : dict of str to float, optional
+            Further numbers for the row, such as those of
+            :meth:`asynchronous.AsyncTrainer.measure_staleness`.
         """
-        train_accuracy = self._right_in_epoch / max(self._seen_in_epoch, 1)
+        more = more or {}
         seconds = time.time() - self._epoch_start
         if self._bar is not None:
             self._bar.close()
@@ -132,21 +153,25 @@ class Progress:
         self.say(line)
         if result and self.is_first:
             warn_of_loss(result["loss"], f"Epoch {epoch}")
-        if late and self.is_first:
+        if "staleness_mean" in more and self.is_first:
             self.say(
-                f"Epoch {epoch}: staleness of gradients: {late['staleness_mean']:.2f} updates by "
-                f"other workers on average, {late['staleness_max']} at most"
+                f"Epoch {epoch}: staleness of gradients: {more['staleness_mean']:.2f} updates by "
+                f"other workers on average, {more['staleness_max']} at most"
             )
-        row = {
-            "epoch": epoch,
-            "train_accuracy": train_accuracy,
-            "learning_rate": lr,
-            "seconds": seconds,
-        }
-        row.update(late or {})
-        row.update({f"test_{name}": value for name, value in result.items()})
         if self._metrics:
-            self._write(epoch, row)
+            seen = max(self._seen_in_epoch, 1)
+            row = {
+                "epoch": epoch,
+                "train_accuracy": self._right_in_epoch / seen,
+                "train_loss": self._loss_in_epoch / seen,
+                "learning_rate": lr,
+                "seconds": seconds,
+                "seconds_reading": self._reading_s,
+                "seconds_training": self._trained_s or seconds,
+                **more,
+            }
+            row.update({f"test_{name}": value for name, value in result.items()})
+            self._metrics.write(epoch, row)
 
     def report_size(self, net):
         """Print the number of parameters that are learned, and the peak memory of this process."""
@@ -168,43 +193,14 @@ class Progress:
 
     def close(self):
         """Close the files."""
-        for file in filter(None, (self._events, self._metrics)):
-            with contextlib.suppress(OSError):  # told already
-                file.close()
+        if self._metrics:
+            self._metrics.close()
 
     def _collect(self):
         """Move what was counted since the last line into the epoch's sums, and return the right."""
         right = sum(float(hits.asnumpy().sum()) for hits in self._right)
         self._right_in_epoch += right
         self._seen_in_epoch += self._seen
-        self._right, self._seen = [], 0
+        self._loss_in_epoch += sum(float(loss.asscalar()) for loss in self._losses)
+        self._right, self._losses, self._seen = [], [], 0
         return right
-
-    def _write(self, epoch, row):
-        """Keep an epoch's numbers; a disk that is full does not end the training."""
-        try:
-            known = {k: v if math.isfinite(v) else None for k, v in row.items()}  # JSON has no NaN
-            print(json.dumps(known), file=self._metrics, flush=True)
-            self._events.write_event(self._event(row, epoch))
-            self._events.flush()
-        except OSError as error:
-            warn(f"{self._metrics.name}: epoch {epoch} could not be written: {error.strerror}")
-
-    def _open_files(self, log_dir):
-        # Slow to import, and needed here only. Not its SummaryWriter: a thread of that writes, dies
-        # when the disk is full, and the training would wait for it for ever.
-        from tensorboardX.event_file_writer import EventsWriter
-        from tensorboardX.proto.event_pb2 import Event
-        from tensorboardX.proto.summary_pb2 import Summary
-
-        def event(row, epoch):
-            values = [Summary.Value(tag=name, simple_value=value) for name, value in row.items()]
-            return Event(wall_time=time.time(), step=epoch, summary=Summary(value=values))
-
-        self._event = event
-        try:
-            os.makedirs(log_dir, exist_ok=True)
-            self._metrics = open(os.path.join(log_dir, "metrics.jsonl"), "a")  # noqa: SIM115  see close
-            self._events = EventsWriter(os.path.join(log_dir, "events"))
-        except OSError as error:
-            raise UsageError(f"--log-dir {log_dir}: cannot be written: {error.strerror}") from None

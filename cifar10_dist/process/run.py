@@ -11,6 +11,7 @@ from mxnet import autograd
 from networks.precision import set_dtype
 from process import launched
 from process.finite import check_parameters, warn_of_scores
+from process.metrics import gradient_norm, run_name
 from process.progress import Progress, profiled
 from process.versions import describe
 from saving.prefix import check_prefix, hold
@@ -117,8 +118,11 @@ class Run:
         self._saver = Saver(args, start, self._facts, self._net, trainer, workers, self._stopper)
         if draws_numbers(self._net, args.optimizer):
             self._seeds = Seeds(args.seed, workers.rank, args.optimizer)
+        log_dir = args.log_dir and args.log_dir.replace(
+            "{run}", run_name(args, workers.count, len(trainer._contexts))
+        )
         self._progress = Progress(
-            workers.rank, len(self._loader), args.disp_batches, args.log_dir, bool(args.benchmark)
+            workers.rank, len(self._loader), args.disp_batches, log_dir, bool(args.benchmark)
         )
         self._introduce()
         for epoch in range(start.epoch, args.num_epochs):
@@ -134,7 +138,8 @@ class Run:
         self._epoch, self._steps_done = epoch, self._start.step if is_first else 0
         begin = self._seeds.begin(self._steps_done) if self._seeds else self._steps_done
         with profiled(self._args.profile if is_first else None, self._workers.rank):
-            for step, batch in enumerate(self._loader.epoch(epoch, begin), begin):
+            epoch_batches = self._progress.read(self._loader.epoch(epoch, begin))
+            for step, batch in enumerate(epoch_batches, begin):
                 if self._seeds:
                     self._seeds.step(epoch, step)
                 if step < self._steps_done:
@@ -169,6 +174,7 @@ class Run:
         self._queued.clear()
         self._trainer.epoch_done(self._workers)
         check_parameters(self._net, f"Epoch {epoch}")  # so before a test, and before it is saved
+        self._speed = self._progress.trained()  # all is computed: the check has waited for it
         return self._saver.stopped_within(epoch, self._steps_done)
 
     def is_test_due(self, epoch):
@@ -189,8 +195,12 @@ class Run:
         result, target = self._result, self._args.target_accuracy
         if not result:
             average_statistics(self._net, self._workers)  # saved as after a test
-        late = self._trainer.measure_staleness(self._workers)
-        self._progress.epoch_done(epoch, result, self._trainer.learning_rate, late)
+        more = self._trainer.measure_staleness(self._workers)
+        for rank, speed in enumerate(self._workers.gather([self._speed])[:, 0]):
+            more[f"samples_per_s_worker_{rank}"] = speed
+        if self._args.log_dir:
+            more["gradient_norm"] = gradient_norm(self._trainer)
+        self._progress.epoch_done(epoch, result, self._trainer.learning_rate, more)
         # All workers have the same accuracy, so all stop here or none does.
         has_reached = bool(result and target and result["accuracy"] >= target)
         if has_reached:

@@ -231,6 +231,88 @@ def restart(card):
     card.text(862, 302, "time", size=15, anchor="end", colour=GREY)
 
 
+@picture(356, "One training step in mixed precision")
+def mixed_precision_step(card):
+    """The weights are float32. A copy in 16 bits goes through convolutions and dense layers, and
+    softmax and loss are float32 again. The loss is multiplied by the loss scale, backward runs in
+    16 bits, and its gradients become float32 and are divided by the scale. If all of them are
+    finite, the Trainer updates the float32 weights, else it skips the step and halves the scale."""
+    for x, y, w, own, name, words in (
+        (28, 40, 180, BLUE, "weights", "float32"),
+        (320, 40, 240, ORANGE, "forward", "convolution, dense: 16 bits"),
+        (680, 40, 192, BLUE, "softmax, loss", "float32"),
+        (320, 226, 240, ORANGE, "backward", "convolution, dense: 16 bits"),
+        (28, 226, 180, BLUE, "update", "float32"),
+    ):
+        card.node(x, y, w, 90, own, name, words)
+    for y, (start, end), words in (
+        (85, (208, 320), "cast"),
+        (85, (560, 680), "cast"),
+        (271, (320, 208), "cast,\nunscale"),
+    ):
+        card.arrow((start, y), (end, y))
+        card.text((start + end) / 2, y - (32 if "\n" in words else 14), words, size=15)
+    card.arrow((776, 130), (776, 271), (560, 271), colour=VERMILLION)
+    card.text(700, 257, "scaled loss", size=15)
+    card.arrow((118, 226), (118, 130), colour=BLUE)
+    card.text(134, 174, "if all gradients are finite;", size=15, anchor="start")
+    card.text(134, 192, "else skip, and halve the scale", size=15, anchor="start")
+
+
+@picture(380, "Two ways to add gradients up: a ring of workers, and servers")
+def ring_and_servers(card):
+    """Left, a ring: four workers pass pieces of the gradient to their right-hand neighbour, first
+    to add them up, then to hand the sums round. Right, servers: every worker pushes a piece of its
+    gradient to each server, each server adds its pieces up, and all workers pull the sums."""
+    colours = BLUE, ORANGE, SKY, VERMILLION
+    card.bold(210, 52, "all-reduce in a ring (PyTorch)")
+    card.bold(665, 52, "servers (MXNet)")
+    places = (28, 96), (252, 96), (252, 236), (28, 236)
+    for i, (x, y) in enumerate(places):
+        card.node(x, y, 140, 68, colours[i], f"worker {i}", "adds up a piece")
+    card.arrow((168, 130), (252, 130))
+    card.arrow((322, 164), (322, 236))
+    card.arrow((252, 270), (168, 270))
+    card.arrow((98, 236), (98, 164))
+    card.text(210, 350, "a piece at a time, to the neighbour", size=15)
+    for i in range(4):
+        x = 454 + 108 * i
+        for j, far in enumerate((508, 724)):
+            card.arrow((x + 34 + 20 * j, 148), (far + 28 + 25 * i, 260), colour=colours[i])
+        card.box(x, 96, 98, 52, colours[i])
+        card.bold(x + 49, 128, f"worker {i}")
+    for j, x in enumerate((508, 724)):
+        card.node(x, 260, 132, 56, GREEN, f"server {j}", "adds up a half")
+    card.text(665, 350, "push to every server, pull the sums back", size=15)
+
+
+@picture(452, "Reading and training: one after the other, and read ahead")
+def read_ahead(card):
+    """Three pairs of time lines, reader above device. One after the other: each batch is read, then
+    trained, and the device waits during each reading. Read ahead: while a batch is trained the next
+    is read, and the device waits for the first batch only. Read ahead, but reading takes longer
+    than training: the device waits for every batch."""
+    titles = "one after the other", "read ahead", "read ahead, but reading takes longer"
+    for title, y, read, train in zip(titles, (20, 156, 292), (70, 70, 105), (105, 105, 70)):
+        card.bold(28, y + 20, title, anchor="start")
+        card.text(28, y + 55, "reader", anchor="start")
+        card.text(28, y + 99, "device", anchor="start")
+        may_read = free = 130
+        for number in "1234":
+            there = may_read + read
+            card.cell(may_read, y + 32, read, 36, GREY, f"read {number}", 0.12)
+            start = max(there, free)
+            if start > free:
+                card.cell(free, y + 76, start - free, 36, VERMILLION, "", 0.12)
+            card.cell(start, y + 76, train, 36, BLUE, f"train {number}", 0.25)
+            free = start + train
+            may_read = free if y == 20 else start
+    card.cell(640, 188, 35, 36, VERMILLION, "", 0.12)
+    card.text(690, 211, "the device waits", anchor="start")
+    card.arrow((130, 422), (872, 422))
+    card.text(862, 442, "time", size=15, anchor="end", colour=GREY)
+
+
 def main(folder):
     """Write all pictures into a folder."""
     for draw, height, title in PICTURES:

@@ -10,7 +10,8 @@ import pytest
 
 from launching import PROGRAMS, accuracies, launch, train
 from networks.by_name import network_by_name
-from networks.precision import PROCESSOR_HAS, choose_dtype, copy_in, processor_flags
+from networks.precision import PROCESSOR_HAS, choose_dtype, copy_in, processor_flags, set_dtype
+from process.failure import UsageError
 from restarting import ENVIRONMENT, assert_same, finished, training
 from workers import Workers
 
@@ -59,6 +60,12 @@ def test_a_processor_that_would_imitate_bfloat16_keeps_float32_without_a_trial(n
     assert choose(net, cpuinfo("avx512_vnni")) == without
     assert choose(net, cpuinfo() + ".missing") == without
     assert choose(net, cpuinfo(), saved="bfloat16") == without
+
+
+def test_bfloat16_is_refused_where_mxnet_cannot_compute_in_it(net, cpuinfo):
+    args = Namespace(dtype="bfloat16")
+    with pytest.raises(UsageError, match="needs a processor with AVX-512; take float32"):
+        set_dtype(args, net, Workers(mx.kv.create("local")), cpuinfo=cpuinfo("avx2"))
 
 
 @pytest.mark.parametrize("saved", ["float32", "bfloat16"])

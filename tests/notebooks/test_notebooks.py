@@ -138,8 +138,8 @@ def executed(name):
     return nbformat.read(folder / name, as_version=4)
 
 
-def test_there_are_five_notebooks():
-    assert [name[:3] for name in NOTEBOOKS] == ["01-", "02-", "03-", "04-", "08-"]
+def test_there_are_nine_notebooks_numbered_in_reading_order():
+    assert [name[:3] for name in NOTEBOOKS] == [f"{number:02}-" for number in range(1, 10)]
 
 
 @every_notebook

@@ -104,7 +104,7 @@ def test_usr1_to_the_launcher_saves_and_under_max_restarts_the_job_goes_on(tmp_p
     job.wait_for("Epoch[1] Batch [2]")
     os.kill(job.pid, signal.SIGUSR1)
     finished(job)
-    assert "restarting (try 2)" in job.text()
+    assert "restarting (try 2, 1 of 1 restarts)" in job.text()
     assert re.search(r"Resumed from .*/model-0001-0000\d: 1 epochs and \d steps done", job.text())
     assert "Epoch 3: Test_acc" in job.text()
 

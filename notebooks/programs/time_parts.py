@@ -1,0 +1,126 @@
+"""Time the parts of a step of the training program, and the steps as a whole.
+
+It takes the flags of cifar10_dist.py. ``--batch-size`` is of one worker; SIZES in the environment,
+such as 64,32, are several to be timed one after the other. Rank 0 prints a line of JSON for each.
+With ``--profile FILE`` it also writes traces, of the workers and of the servers.
+"""
+
+import contextlib
+import json
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
+import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
+
+import mxnet as mx
+
+from networks.create import create_network
+from process.devices import choose_devices
+from process.failure import run
+from process.flags import parse_args
+from process.progress import profiled
+from sources.images import ImageSource
+from trainers.create import create_trainer
+from training import CrossEntropy, forward_backward, split_batch
+from workers import Workers
+
+WARM_UP, STEPS = 1, 4  # a first step also plans memory and opens connections
+
+
+def main():
+    args = parse_args()
+    ctx, images = choose_devices(args), ImageSource(args)
+    net = create_network(args, ctx, images)
+    store = mx.kv.create(args.kv_store)
+    workers = Workers(store)
+    trainer = create_trainer(args, net, ctx, store, workers, steps_per_epoch=1000)
+    for size in map(int, os.environ.get("SIZES", str(args.batch_size)).split(",")):
+        args.batch_size = size
+        job = images.split(workers)[0], net, CrossEntropy(), ctx, trainer, workers
+        facts = {"workers": workers.count, "rank": workers.rank, "batch": size}
+        facts["step_s"] = time_steps(*job)
+        if not trainer.is_async:  # there, pushing and updating are one
+            facts["parts_s"] = time_parts(*job)
+        print(json.dumps(facts), flush=True)
+    if args.profile:
+        with servers_profiled(args.profile, store), profiled(args.profile, workers.rank):
+            time_steps(*job)
+    workers.barrier()  # nobody leaves while others still need the servers
+
+
+def time_steps(loader, net, loss, ctx, trainer, workers):
+    """Return the mean seconds of a step, with everything that overlaps."""
+    batches = loader.epoch(0)
+    for step in range(WARM_UP + STEPS):
+        if step == WARM_UP:
+            workers.barrier()
+            start = time.perf_counter()
+        batch = next(batches)
+        data, labels = split_batch(batch, ctx)
+        forward_backward(net, loss, data, labels, trainer.loss_divisor(batch))
+        trainer.step(1)
+    workers.barrier()
+    return (time.perf_counter() - start) / STEPS
+
+
+def time_parts(loader, net, loss, ctx, trainer, workers):
+    """Return the median seconds of each part of a step; each is waited for, so none overlap."""
+    batches, times = loader.epoch(0), {}
+    for _ in range(STEPS):
+        clock = Clock(times)
+        batch = next(batches)
+        data, labels = split_batch(batch, ctx)
+        clock.lap("data")
+        with mx.autograd.record():
+            outputs = [net(x) for x in data]
+            losses = [loss(o, y) / batch.global_size for o, y in zip(outputs, labels)]
+        clock.lap("forward")
+        mx.autograd.backward(losses)
+        clock.lap("backward")
+        workers.barrier()
+        clock.lap("waiting")  # for slower workers, who also hold up the exchange
+        trainer.allreduce_grads()
+        clock.lap("exchange")
+        trainer.update(1)
+        clock.lap("update")
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+class Clock:
+    """Adds the seconds since the last lap to a list, when all that was queued is computed."""
+
+    def __init__(self, times):
+        self._times, self._last = times, time.perf_counter()
+
+    def lap(self, name):
+        mx.nd.waitall()
+        now = time.perf_counter()
+        self._times.setdefault(name, []).append(now - self._last)
+        self._last = now
+
+
+@contextlib.contextmanager
+def servers_profiled(path, store):
+    """Let each server write a trace of what it does; rank 0 tells them.
+
+    A server puts ``rank0_`` before the name, and writes to the folder in which it was started.
+    """
+    if store.rank == 0:
+        name = f"server_{Path(path).name}"
+        options = {"profile_all": True, "continuous_dump": False, "filename": name}
+        mx.profiler.set_config(profile_process="server", **options)
+        mx.profiler.set_state("run", profile_process="server")
+    yield
+    store._barrier()
+    if store.rank == 0:
+        mx.profiler.set_state("stop", profile_process="server")
+        mx.profiler.dump(profile_process="server")
+    store._barrier()
+
+
+if __name__ == "__main__":
+    run(main, "time_parts.py")

@@ -1,0 +1,97 @@
+"""Train the same small network in one type, with several seeds: train_in_type.py TYPE SEED ...
+
+Takes CIFAR-10 from the folder that TUTORIAL_DATA names, else as cifar10_dist.py does. Prints a line
+of JSON for each seed: accuracy and cross-entropy after each epoch, images a second of processor
+time and the types of arrays; or what MXNet says if this processor cannot compute the type.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
+import mxnet_setup  # noqa: F401  before mxnet: it sets the number of threads
+
+import mxnet as mx
+from mxnet.contrib.amp.amp import bfloat16
+
+from loader import EvalLoader
+from networks.create import create_network
+from networks.precision import set_dtype
+from process.failure import run
+from process.flags import parse_args
+from sources.images import ImageSource
+from trainers.create import create_trainer
+from training import CrossEntropy, evaluate, forward_backward
+from workers import Workers
+
+NUM_TRAIN, NUM_TEST, NUM_EPOCHS = 1500, 1000, 3
+OPTIONS = f"--network fast --batch-size 64 --num-epochs {NUM_EPOCHS} --num-examples {NUM_TRAIN}"
+
+
+def main(dtype, seeds):
+    options = [*OPTIONS.split(), *data_options(), "--dtype", dtype]
+    images = ImageSource(parse_args(options))
+    name = "CIFAR-10, JPEG copy" if data_options() else images.name
+    for seed in seeds:
+        try:
+            result = train(parse_args([*options, "--seed", seed]), images)
+        except mx.MXNetError as error:
+            result = {"error": str(error).strip().splitlines()[-1]}
+        print(json.dumps({"data": name, "seed": seed, **result}), flush=True)
+
+
+def data_options():
+    """Return the flags for RecordIO files of CIFAR-10 where they are, else none."""
+    folder = Path(os.environ.get("TUTORIAL_DATA", ""), "cifar10")
+    files = [folder / f"cifar10_{part}.rec" for part in ("train", "val")]
+    if not files[0].exists():
+        return []
+    return ["--data-train", str(files[0]), "--data-val", str(files[1])]
+
+
+def train(args, images):
+    """Train once; return the results, and the types of the arrays of the last step."""
+    ctx, store = [mx.cpu()], mx.kv.create("device")
+    workers, loss = Workers(store), CrossEntropy(args.label_smoothing)
+    net = create_network(args, ctx, images)
+    set_dtype(args, net, workers)
+    train_loader, _ = images.split(workers)
+    tests = [array[:NUM_TEST] for array in images.arrays[2:]]
+    test_loader = EvalLoader(*tests, args.batch_size, augmentation=images.augmentation)
+    trainer = create_trainer(args, net, ctx, store, workers, len(train_loader))
+    accuracy, nats, seconds = [], [], 0
+    for epoch in range(args.num_epochs):
+        start = time.process_time()  # of this process: what others compute does not count
+        for batch in train_loader.epoch(epoch):
+            divisor = trainer.loss_divisor(batch)
+            forward_backward(net, loss, [batch.data], [batch.label], divisor)
+            trainer.step(1)
+        mx.nd.waitall()
+        seconds += time.process_time() - start
+        result = evaluate(test_loader, net, ctx, workers)
+        accuracy.append(result["accuracy"])
+        nats.append(result["loss"])
+    types = {
+        "images": batch.data,
+        "weights": net.output.weight.data(),
+        "between layers": net.body(net.whitening(batch.data)),
+        "gradients": net.output.weight.grad(),
+    }
+    return {
+        "accuracy": accuracy,
+        "nats": nats,
+        "images_per_s": args.num_epochs * args.num_examples / seconds,
+        "types": {name: name_of(array.dtype) for name, array in types.items()},
+    }
+
+
+def name_of(dtype):
+    """Name a type; bfloat16, which NumPy does not have, is a record of two bytes to it."""
+    return "bfloat16" if dtype == bfloat16 else dtype.__name__
+
+
+if __name__ == "__main__":
+    run(lambda: main(sys.argv[1], sys.argv[2:]), "train_in_type.py")

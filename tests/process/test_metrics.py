@@ -1,0 +1,68 @@
+"""What `--log-dir` keeps of each epoch."""
+
+import json
+import struct
+from types import SimpleNamespace
+
+import mxnet as mx
+import pytest
+from tensorboardX.proto.event_pb2 import Event
+
+from launching import TRAIN, launch
+from process.metrics import gradient_norm, run_name
+
+TIME_BUDGET_S = 20
+FEW = ("--data", "synthetic", "--num-examples", "128", "--batch-size", "32")
+FEW += ("--network", "resnet", "--num-layers", "8")
+
+
+def read_events(path):
+    """The values of each event by name: TFRecords, a length and two checksums beside the data."""
+    content, place, rows = path.read_bytes(), 0, []
+    while place < len(content):
+        (length,) = struct.unpack_from("<Q", content, place)
+        event = Event.FromString(content[place + 12 : place + 12 + length])
+        rows.append({value.tag: value.simple_value for value in event.summary.value})
+        place += 16 + length
+    return [row for row in rows if row]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What a run of two workers keeps of two epochs."""
+    path = tmp_path_factory.mktemp("log")
+    options = ("--num-epochs", "2", "--top-k", "5", "--log-dir", path / "{run}")
+    job = launch(path, "-n", 2, *TRAIN, *FEW, *options, env={"OMP_NUM_THREADS": "1"})
+    assert job.status == 0, job.text()
+    (found,) = path.glob("resnet*")
+    return found
+
+
+def test_the_folder_is_named_after_the_run(folder):
+    assert folder.name == "resnet8-2workers-1device-batch32-float32"
+    args = SimpleNamespace(network="fast", num_layers=None, batch_size=128, dtype="bfloat16")
+    assert run_name(args, 1, 4) == "fast-1worker-4devices-batch128-bfloat16"
+
+
+def test_a_row_tells_of_learning_and_of_time(folder):
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    assert [row["epoch"] for row in rows] == [0, 1]
+    for row in rows:
+        assert 0 < row["seconds_reading"] < row["seconds_training"] < row["seconds"]
+        assert row["samples_per_s_worker_0"] > 0 < row["samples_per_s_worker_1"]
+        assert 0 < row["gradient_norm"] < 1000 and row["test_top_k_accuracy"] <= 1
+    assert 0 < rows[1]["train_loss"] < rows[0]["train_loss"] < 5
+
+
+def test_tensorboard_gets_the_same_numbers(folder):
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    (path,) = folder.glob("events*")
+    assert read_events(path) == [pytest.approx(row, rel=1e-6) for row in rows]
+
+
+def test_the_norm_is_of_all_gradients_without_the_loss_scale():
+    param = mx.gluon.Parameter("w", shape=(2,))
+    param.initialize(ctx=[mx.cpu(0)])
+    param.grad()[:] = mx.nd.array([6, 8])
+    trainer = SimpleNamespace(learned=[param, param], loss_scale=2)
+    assert gradient_norm(trainer) == pytest.approx(200**0.5 / 2)
