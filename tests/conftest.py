@@ -40,8 +40,9 @@ def pytest_make_collect_report():
 def pytest_collection_modifyitems(items):
     """Let the modules that share a cluster run one after the other, and long ones start first."""
     for item in items:
-        group = getattr(item.module, "SHARES", item.location[0])
-        item.add_marker(pytest.mark.xdist_group(group))
+        if not item.get_closest_marker("xdist_group"):
+            group = getattr(item.module, "SHARES", item.location[0])
+            item.add_marker(pytest.mark.xdist_group(group))
         budget = getattr(item.module, "TIME_BUDGET_S", None)
         item.user_properties.append(("budget", budget))
     items.sort(key=lambda item: -(dict(item.user_properties)["budget"] or 0))
