@@ -1,4 +1,4 @@
-"""What the notebooks show with: a source, a command's output, a figure."""
+"""What the notebooks show with: the source of a function, a command's output, a figure."""
 
 import base64
 import html
@@ -10,22 +10,23 @@ import sys
 import textwrap
 from pathlib import Path
 
-from IPython.display import HTML, Markdown, display
+from IPython.display import HTML, display
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
 ROOT = Path(__file__).resolve().parent.parent
+# The face of shown code: its colours are fixed, and the page around it may be light or dark.
+FACE = "color: black; background: #f8f8f8; font-family: monospace; white-space: pre; padding: 8px"
 
 
 def show(source):
-    """Display a function, or a file, of this project: where it is written, and its text."""
-    if isinstance(source, str):
-        print(f"{source}:")
-        text = (ROOT / source).read_text(encoding="utf-8")
-    else:
-        place = Path(inspect.getsourcefile(source)).resolve().relative_to(ROOT)
-        print(f"{place.as_posix()}, from line {inspect.getsourcelines(source)[1]}:")
-        text = textwrap.dedent(inspect.getsource(source))
-    # As Markdown it takes its colours from the page, which may be light or dark.
-    display(Markdown(f"```python\n{text}```"))
+    """Display where a function or module of this project is written, and its source."""
+    place = Path(inspect.getsourcefile(source)).resolve().relative_to(ROOT)
+    lines, first = inspect.getsourcelines(source)
+    print(f"{place.as_posix()}, from line {max(first, 1)}:")
+    style = HtmlFormatter(noclasses=True, nobackground=True, prestyles=FACE)
+    display(HTML(highlight(textwrap.dedent("".join(lines)), PythonLexer(), style)))
 
 
 def run(*words, timeout_s=170, **environ):

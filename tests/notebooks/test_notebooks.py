@@ -76,9 +76,9 @@ def texts_of(cell):
 def shown_sources(notebook):
     """The source of each function that the notebook displays."""
     for cell in code_cells(notebook):
-        pages = [output.get("data", {}).get("text/markdown", "") for output in cell.outputs]
+        pages = [output.get("data", {}).get("text/html", "") for output in cell.outputs]
         if re.search(r"^show\(", cell.source, flags=re.M):
-            yield from (re.sub("^```.*", "", page, flags=re.M) for page in pages if page)
+            yield from (html.unescape(re.sub("<.*?>", "", page)) for page in pages if page)
 
 
 def code_lines(source):
@@ -211,12 +211,15 @@ def test_every_picture_has_an_alternative_text(name):
 
 
 @every_notebook
-def test_outputs_take_their_colours_from_the_page(name):
-    """Our own would be unreadable on a dark page, save in a figure, which has a white face."""
+def test_code_that_is_shown_can_be_read_on_a_light_and_on_a_dark_page(name):
+    """Its colours are fixed, so its background must be, too."""
     for cell in code_cells(committed(name)):
         for output in cell.outputs:
             page = output.get("data", {}).get("text/html", "")
-            assert "<style" not in page and "style=" not in page, f"use show(): {cell.source}"
+            if "<pre" in page:
+                style = re.search('<pre style="(.*?)"', page)
+                assert style and {"color:", "background:", "monospace;"} <= set(style[1].split())
+    assert list(shown_sources(committed(name)))
 
 
 @every_notebook
