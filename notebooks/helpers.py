@@ -16,16 +16,17 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 ROOT = Path(__file__).resolve().parent.parent
+# The face of shown code: its colours are fixed, and the page around it may be light or dark.
+FACE = "color: black; background: #f8f8f8; font-family: monospace; white-space: pre; padding: 8px"
 
 
-def show(function):
-    """Display where a function of this project is written, and its source."""
-    place = Path(inspect.getsourcefile(function)).resolve().relative_to(ROOT)
-    line = inspect.getsourcelines(function)[1]
-    source = textwrap.dedent(inspect.getsource(function))
-    print(f"{place.as_posix()}, from line {line}:")
-    style = HtmlFormatter(noclasses=True, nobackground=True, prestyles="font-family: monospace")
-    display(HTML(highlight(source, PythonLexer(), style)))
+def show(source):
+    """Display where a function or module of this project is written, and its source."""
+    place = Path(inspect.getsourcefile(source)).resolve().relative_to(ROOT)
+    lines, first = inspect.getsourcelines(source)
+    print(f"{place.as_posix()}, from line {max(first, 1)}:")
+    style = HtmlFormatter(noclasses=True, nobackground=True, prestyles=FACE)
+    display(HTML(highlight(textwrap.dedent("".join(lines)), PythonLexer(), style)))
 
 
 def run(*words, timeout_s=170, **environ):

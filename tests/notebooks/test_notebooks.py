@@ -219,6 +219,18 @@ def test_every_picture_has_an_alternative_text(name):
 
 
 @every_notebook
+def test_code_that_is_shown_can_be_read_on_a_light_and_on_a_dark_page(name):
+    """Its colours are fixed, so its background must be, too."""
+    for cell in code_cells(committed(name)):
+        for output in cell.outputs:
+            page = output.get("data", {}).get("text/html", "")
+            if "<pre" in page:
+                style = re.search('<pre style="(.*?)"', page)
+                assert style and {"color:", "background:", "monospace;"} <= set(style[1].split())
+    assert list(shown_sources(committed(name)))
+
+
+@every_notebook
 def test_headings_nest(name):
     marks = re.findall(r"^(#+) \S", "\n".join(prose(committed(name))), flags=re.M)
     levels = [len(mark) for mark in marks]
