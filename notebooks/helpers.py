@@ -5,6 +5,7 @@ import html
 import inspect
 import io
 import os
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -36,16 +37,10 @@ def run(*words, timeout_s=170, **environ):
     TimeoutExpired if it takes too long.
     """
     command = [sys.executable if word == "python" else str(word) for word in words]
-    print("$", *words)
-    process = subprocess.run(
-        command,
-        cwd=ROOT,
-        env=dict(os.environ, **environ),
-        timeout=timeout_s,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    print("$", shlex.join(map(str, words)))
+    pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    environ = dict(os.environ, **environ)
+    process = subprocess.run(command, cwd=ROOT, env=environ, timeout=timeout_s, **pipe)
     output = process.stdout.replace(f"{ROOT}{os.sep}", "").replace(str(ROOT), ".")
     print(output, end="")
     process.check_returncode()
