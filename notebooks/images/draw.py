@@ -206,6 +206,31 @@ def life_of_a_step(card):
     card.text(862, 446, "time", size=15, anchor="end", colour=GREY)
 
 
+@picture(322, "A killed job goes on from its last checkpoint")
+def restart(card):
+    """Time runs to the right. The first try trains epoch 0 and epoch 1 and saves a checkpoint after
+    each. It is killed within epoch 2: the steps since checkpoint 2 are lost. The second try reads
+    checkpoint 2, trains all of epoch 2 again and goes on."""
+    for words, y in (("first try", 72), ("files", 157), ("second try", 242)):
+        card.bold(28, y, words, anchor="start")
+    for epoch, x in enumerate((130, 290)):
+        card.cell(x, 45, 160, 44, BLUE, f"epoch {epoch}")
+        card.arrow((x + 160, 89), (x + 160, 130), colour=GREEN)
+        card.cell(x + 90, 130, 140, 44, GREEN, f"checkpoint {epoch + 1}")
+    card.cell(450, 45, 84, 44, VERMILLION, "lost")
+    card.text(546, 64, "kill -9", anchor="start")
+    card.text(546, 84, "the launcher ends the rest", size=14, anchor="start")
+    card.line((534, 89), (534, 215), dash="6 5")
+    card.arrow((450, 174), (450, 237), (534, 237), colour=GREEN)
+    card.cell(534, 215, 70, 44, GREY, "start", 0.12)
+    card.cell(604, 215, 160, 44, ORANGE, "epoch 2")
+    card.cell(764, 215, 88, 44, ORANGE, "epoch 3")
+    card.arrow((764, 215), (764, 174), colour=GREEN)
+    card.cell(694, 130, 140, 44, GREEN, "checkpoint 3")
+    card.arrow((130, 282), (872, 282))
+    card.text(862, 302, "time", size=15, anchor="end", colour=GREY)
+
+
 @picture(356, "One training step in mixed precision")
 def mixed_precision_step(card):
     """The weights are float32. A copy in 16 bits goes through convolutions and dense layers, and

@@ -108,6 +108,23 @@ def test_the_program_below_a_shell_has_time_to_save(tmp_path):
     assert job.wait(10) == 75
 
 
+def test_a_shell_tells_the_status_of_a_program_that_takes_its_time_to_end(tmp_path):
+    """MXNet's threads end after the first one, and until then the shell has not been told."""
+    program = """if True:
+        import ctypes, os, signal, threading, time
+        def save(*_):
+            threading.Thread(target=lambda: (time.sleep(2), os._exit(75))).start()
+            ctypes.CDLL(None).pthread_exit(None)
+        signal.signal(15, save)
+        print("up", flush=True)
+        time.sleep(60)"""
+    (tmp_path / "save.py").write_text(program)
+    job = Job(tmp_path, "-n", 1, "--no-check", f"python {tmp_path}/save.py")
+    job.wait_for("[worker 0] up")
+    job.popen.send_signal(signal.SIGTERM)
+    assert job.wait(15) == 75
+
+
 def test_a_shell_does_not_go_on_with_its_next_command(tmp_path):
     job = Job(tmp_path, "-n", 1, "--no-check", "while echo again; do sleep 40; done")
     job.wait_for("[worker 0] again")

@@ -234,12 +234,18 @@ class Child:
         self.deadline = min(self.deadline or deadline, deadline)
 
     def insist(self, now):
-        """End a shell, too, if it goes on with its next command after the stopped one."""
-        if self.told and now - self.looked > 0.5:
-            self.looked = now
-            living = self.family()
-            if not any(pid in living for pid in self.told):
-                send_signal(signal.SIGTERM, living)
+        """End a shell, too, if it goes on with its next command after the stopped one.
+
+        First let it end by itself, with the status of that command: the first thread of a program
+        may be dead for a while before the program is, and the shell hears of it only then.
+        """
+        if self.told is None or now - self.looked <= 0.5:
+            return
+        self.looked = now
+        if self.told:
+            self.told = [pid for pid in self.told if os.path.exists(f"/proc/{pid}")]
+        else:
+            send_signal(signal.SIGTERM, self.family())
 
     def note_line(self, text, now):
         """Note when a traceback began that may be uncaught: no output follows such a one."""
