@@ -13,6 +13,7 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 import mxnet as mx
 
 from process.failure import run
+from trainers.create import share_weights
 
 
 def main():
@@ -22,6 +23,8 @@ def main():
     on_servers = sys.argv[1] == "servers"
     options = {"kvstore": store, "update_on_kvstore": on_servers}
     trainer = mx.gluon.Trainer([w], "sgd", {"learning_rate": 1.0}, **options)
+    if not on_servers:
+        share_weights(trainer)  # before the first step, whose gradient could overtake them
 
     report("lr 1, step(4)", w, trainer, 4)
     trainer.set_learning_rate(0.1)
