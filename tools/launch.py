@@ -19,7 +19,7 @@ import re
 import signal
 import sys
 
-from launcher import dryrun, local, ssh
+from launcher import allocation, dryrun, local, mpi, sge, slurm, ssh, submit
 from launcher.environment import EnvironmentMistake, make_mask, passed
 from launcher.hosts import LOCAL, HostsError, read_hosts
 from launcher.job import Job, PlacementMistake, place
@@ -29,12 +29,51 @@ from launcher.record import Record, locked
 from launcher.restarts import run_job
 from launcher.writer import finish
 
-AVAILABLE = ("local", "ssh")
+STARTERS = {"local": local, "ssh": ssh, "mpi": mpi, "slurm": slurm, "sge": sge}
+SUBMITTED = ("slurm", "sge")  # outside of an allocation
+NEEDS = {  # an option: the ways of starting that it means something to
+    "sync_dst_dir": ("ssh", "mpi"),
+    "hostfile": ("ssh", "mpi", "slurm", "sge"),
+    "interface": ("ssh", "mpi", "slurm", "sge"),
+    "launcher_option": ("mpi", "slurm", "sge"),
+}
+
+
+def check_launcher(parser, args):
+    """Is the way of starting known, and does it know the options that are given?"""
+    if args.launcher == "yarn":
+        parser.error("--launcher yarn is not written: --launcher ssh -H FILE can use its hosts")
+    if args.launcher not in STARTERS:
+        parser.error(f"--launcher {args.launcher}: available are {', '.join(STARTERS)}")
+    for name, launchers in NEEDS.items():
+        if getattr(args, name) and args.launcher not in launchers:
+            flag = "--" + name.replace("_", "-")
+            parser.error(f"{flag} is for --launcher {', '.join(launchers)}, not {args.launcher}")
+    args.is_submitted = "LAUNCH_SUBMITTED" in os.environ
+    is_inside = {"slurm": "SLURM_JOB_ID", "sge": "PE_HOSTFILE"}.get(args.launcher)
+    args.submits = is_inside is not None and is_inside not in os.environ
+
+
+def find_hosts(args):
+    """The hosts of the job: those given, or those of the allocation that we are in."""
+    if args.submits:  # how many is all that is known
+        return [LOCAL] * args.num_workers
+    if args.launcher == "local":
+        return [LOCAL]
+    hosts = read_hosts(args.hostfile) if args.hostfile else allocation.find_hosts()
+    for host in hosts if args.launcher != "ssh" else ():
+        if host.port or host.user:
+            raise HostsError(f"{host}: port and user are for --launcher ssh; others have none")
+    if not hosts and args.launcher == "mpi":
+        return [LOCAL]
+    if not hosts:
+        raise HostsError("--launcher ssh needs the hosts: -H FILE, or -H d1,d2")
+    return hosts
 
 
 def parse_args(argv=None):
     """Read the command line; every mistake ends the program with one line and status 2."""
-    parser = make_parser(re.sub(r"\n    launch.py.*\n", "", __doc__), AVAILABLE)
+    parser = make_parser(re.sub(r"\n    launch.py.*\n", "", __doc__), STARTERS)
     parser.print_usage = lambda file=None: None  # one line, not five
     args = parser.parse_args(argv)
     if args.command[:1] == ["--"]:
@@ -47,14 +86,7 @@ def parse_args(argv=None):
         parser.error("the command begins with an empty word: is a variable not set?")
     if args.launcher is None:
         args.launcher = "ssh" if args.hostfile else "local"
-    if args.launcher not in AVAILABLE:
-        parser.error(f"--launcher {args.launcher}: available are {', '.join(AVAILABLE)}")
-    if args.launcher == "ssh" and not args.hostfile:
-        parser.error("--launcher ssh needs the hosts: -H FILE, or -H d1,d2")
-    if args.launcher == "local":
-        for name in ("hostfile", "sync_dst_dir", "interface"):
-            if getattr(args, name):
-                parser.error(f"--{name.replace('_', '-')} is for --launcher ssh")
+    check_launcher(parser, args)
     if args.num_servers is None:
         args.num_servers = args.num_workers
     if args.num_servers > max(16, 4 * args.num_workers):
@@ -74,7 +106,7 @@ def parse_args(argv=None):
     except FileNotFoundError:
         parser.error("the folder you are in was deleted: cd to another")
     try:
-        args.hosts = read_hosts(args.hostfile) if args.launcher == "ssh" else [LOCAL]
+        args.hosts = find_hosts(args)
         args.processes = place(args.num_workers, args.num_servers, args.hosts, args.placement)
         args.roles_env = passed(args, os.environ)
         for role, rank in args.show or ():
@@ -117,11 +149,28 @@ def handled(requests):
             signal.signal(number, handler)
 
 
+def submit_job(argv, args):
+    """Hand the job to a batch system; returns its exit status."""
+    system, environ = STARTERS[args.launcher], dict(os.environ)
+    text = submit.script(system, argv, args, environ)
+    if args.dry_run:
+        print(text.rstrip())
+        return 0
+    requests = collections.deque()
+    console = Console(requests)
+    with handled(requests) as stops:
+        status = submit.run(system, text, args, environ, console, requests)
+        if not finish(console.writers, stops):
+            os._exit(status)
+    return status
+
+
 def main(argv=None):
     """Run a job from the command line; returns its exit status."""
     open_closed_streams()
     args = parse_args(argv)
-    by_ssh = args.launcher == "ssh"
+    if args.submits:
+        return submit_job(sys.argv[1:] if argv is None else argv, args)
     job = Job(
         command=args.command,
         hosts=args.hosts,
@@ -129,15 +178,18 @@ def main(argv=None):
         directory=args.sync_dst_dir or args.here,
         source=args.here,
         options=args,
-        supervisor=(lambda host: ssh.supervisor(host, args)) if by_ssh else local.supervisor,
+        starter=STARTERS[args.launcher],
         env=args.roles_env,
     )
+    if args.is_submitted:
+        job.id = os.environ["LAUNCH_SUBMITTED"]  # the same when the batch system starts it again
+        job.earlier_tries = STARTERS[args.launcher].earlier_tries(os.environ)
     if args.dry_run:
         print(dryrun.describe_job(job).encode(errors="backslashreplace").decode())
         return 0
     mask = make_mask(args.command, os.environ, *args.roles_env.values())
     requests = collections.deque()
-    console = Console(requests, args.timestamps, args.show, mask, by_ssh)
+    console = Console(requests, args.timestamps, args.show, mask, args.launcher != "local")
     record = Record(args.log_dir, job, console.say, mask)
     with handled(requests) as stops, locked(args.log_dir) as is_ours:
         if is_ours:

@@ -64,7 +64,11 @@ def test_options_of_the_program_stay_its_own():
         (["-n", "2", ""], "the command begins with an empty word: is a variable not set?"),
         (["-n", "2", "", "train.py"], "the command begins with an empty word"),
         (["-n", "2", "--sync", "d", "x"], "--sync"),
-        (["-n", "2", "--launcher", "mesos", "x"], "--launcher mesos: available are local, ssh"),
+        (
+            ["-n", "2", "--launcher", "mesos", "x"],
+            "--launcher mesos: available are local, ssh, mpi",
+        ),
+        (["-n", "2", "--launcher", "yarn", "x"], "--launcher yarn is not written: --launcher ssh"),
         (["-n", "2", "--launcher", "ssh", "x"], "--launcher ssh needs the hosts"),
         (["-n", "2", "-H", "no/such/file", "x"], "no/such/file: No such file"),
         (["-n", "2", "-H-oProxyCommand=x,d2", "x"], "is not a host name"),

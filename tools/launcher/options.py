@@ -98,6 +98,14 @@ def make_parser(description, launchers):
         metavar="OPTION",
         help="option of ssh itself, as in --ssh-option=-Ffile",
     )
+    add(
+        "--launcher-option",
+        type=given,
+        action="append",
+        default=[],
+        metavar="OPTION",
+        help="option of sbatch, srun, qsub or mpirun itself: --launcher-option=--partition=gpu",
+    )
     add("--port", type=port, metavar="N", help="port of the scheduler; default: a free one")
     add(
         "--interface",

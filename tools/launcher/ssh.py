@@ -80,6 +80,11 @@ def supervisor(host, options):
     return [*ssh_argv(host, options), "--", host.name, remote], None
 
 
+def address(_host, ready):
+    """The address at which ssh found the host, "" if that is not known."""
+    return ((ready["ssh"] or "").split() + [""] * 3)[2]
+
+
 def copy_argv(host, source, options):
     """The command that copies a folder's contents to a host's `--sync-dst-dir`.
 
