@@ -40,7 +40,7 @@ class Attempt(Watch):
         # Not the job's: what ends the processes of a try must not find those of the next.
         self.mark = f"LAUNCH_MARK_{secrets.token_hex(8)}"
         self.over = threading.Event()
-        self.logins = Logins(job.supervisor, self.events)
+        self.logins = Logins(job, self.events)
 
     def run(self):
         """Run to the end; raises Failure unless all workers end with 0."""

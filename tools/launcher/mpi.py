@@ -4,6 +4,7 @@ MPI places nothing here and carries no data: its launcher only takes the place o
 allocation of a batch system mpirun uses that system's own way to the hosts, elsewhere ssh.
 """
 
+import errno
 import functools
 import os
 import shlex
@@ -20,12 +21,8 @@ ONE_HOST = {  # by family: what runs one process on a host, on any of its proces
 }
 
 
-class MissingSystem(Exception):
-    """What this way of starting needs is not installed."""
-
-
 @functools.lru_cache(maxsize=None)
-def family():
+def family(is_dry_run=False):
     """Whose mpirun is it? Each has options of its own."""
     try:
         done = subprocess.run(
@@ -34,19 +31,20 @@ def family():
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-    except OSError:
-        raise MissingSystem(MISSING) from None
+    except FileNotFoundError:
+        if is_dry_run:
+            return "Open MPI"
+        raise
     said = done.stdout.decode("utf-8", "replace")
     for name, sign in (("Open MPI", "Open MPI"), ("Intel MPI", "Intel(R) MPI"), ("MPICH", "HYDRA")):
         if sign in said:
             return name
-    first = said.strip().splitlines()[:1]
-    raise MissingSystem(f"mpirun is neither Open MPI nor MPICH nor Intel MPI: {''.join(first)}")
+    raise OSError(errno.ENOEXEC, "neither Open MPI's, nor MPICH's, nor Intel's", "mpirun")
 
 
-def argv(host, options, command, of_family=None):
+def argv(host, options, command):
     """The command that runs another one on a host, with its standard input."""
-    words = [word.format(host.name) for word in ONE_HOST[of_family or family()]]
+    words = [word.format(host.name) for word in ONE_HOST[family(options.dry_run)]]
     return ["mpirun", "-n", "1", *words, *options.launcher_option, *command]
 
 

@@ -1,18 +1,24 @@
 """Start the supervisors of a Grid Engine job's hosts with qrsh, one task a host."""
 
+import re
+import subprocess
+
 from launcher import local
 from launcher.connection import REMOTE_PYTHON
+from launcher.hosts import read_hosts
 
 
-def supervisor(host, options):
-    """The command that starts the supervisor of a host, and its environment.
+def argv(host, options, command):
+    """The command that runs another one on a host of the job, with its standard input.
 
     The first host is the one we are on.
     """
-    if host == options.hosts[0]:
-        return local.supervisor()
-    remote = ["python3", "-I", "-c", REMOTE_PYTHON]
-    return ["qrsh", "-inherit", host.name, *remote], local.supervisor()[1]
+    return command if host == options.hosts[0] else ["qrsh", "-inherit", host.name, *command]
+
+
+def supervisor(host, options):
+    """The command that starts the supervisor of a host, and its environment."""
+    return argv(host, options, ["python3", "-I", "-c", REMOTE_PYTHON]), local.supervisor()[1]
 
 
 def address(host, _):

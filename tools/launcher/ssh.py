@@ -14,6 +14,7 @@ import tempfile
 
 from launcher.connection import REMOTE_PYTHON
 
+MISSING = "ssh is not installed here: apt-get install openssh-client"
 CONNECT_S = 10
 CAUSE = re.compile(  # lines of rsync or ssh that say why the copy failed; others may be greetings
     r"^ssh: |kex_exchange|Connection (closed|reset|refused)|verification failed|"
