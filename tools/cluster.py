@@ -25,6 +25,7 @@ import os
 import re
 import sys
 
+from cluster_batch import SYSTEMS
 from cluster_network import HOST_NAME, Cluster, Problem, require, run
 
 
@@ -45,13 +46,15 @@ def status(cluster, _):
         count = link["stats64"]
         sent, received = count["rx"]["bytes"], count["tx"]["bytes"]  # the bridge's end of the cable
         print(f"{name} {address} {state}, sent {sent} bytes, received {received} bytes")
+    for system in cluster.state["with"]:
+        print(f"{system}: {cluster.working(system)} of {len(cluster.state['addresses'])} hosts")
 
 
 def up(cluster, args):
     if args.hosts < 1 or args.hosts > 200:
         raise Problem(f"--hosts {args.hosts}: 1 to 200")
-    cluster.up(args.hosts, args.rate)
-    print(f"{' '.join(cluster.state['addresses'])} are up")
+    cluster.up(args.hosts, args.rate, args.systems)
+    print(" ".join([*cluster.state["addresses"], "are up", *args.systems]))
     print(f"-H {cluster.folder}/hosts --ssh-option=-F{cluster.folder}/ssh_config")
 
 
@@ -68,6 +71,15 @@ def set_link(cluster, args):
     cluster.pid(args.host)
     state = "down" if args.action == "cut" else "up"
     run("ip", "link", "set", args.host, state, inside=cluster.pid("switch"))
+
+
+def systems(text):
+    """The names of batch systems, each once."""
+    names = sorted(set(text.split(",")))
+    for name in names:
+        if name not in SYSTEMS:
+            raise argparse.ArgumentTypeError(f"{name!r}: one or more of {','.join(SYSTEMS)}")
+    return names
 
 
 def parse_args(argv):
@@ -88,6 +100,14 @@ def parse_args(argv):
             action.add_argument("command", nargs=argparse.REMAINDER)
         if function is up:
             action.add_argument("--hosts", type=int, default=2)
+            action.add_argument(
+                "--with",
+                dest="systems",
+                type=systems,
+                default=[],
+                metavar="SYSTEMS",
+                help=f"batch systems to start on the hosts, with commas: {', '.join(SYSTEMS)}",
+            )
             action.add_argument("--rate", help="of each cable, as tc has it: 1gbit, 100mbit")
     args = parser.parse_args(argv)
     if args.name and (HOST_NAME.fullmatch(args.name) or not re.fullmatch(r"[\w-]+", args.name)):
@@ -103,7 +123,7 @@ def main(argv=None):
     cluster = Cluster(args.name)
     try:
         if args.action != "ssh":
-            require()
+            require(getattr(args, "systems", ()))
         guard = cluster.locked() if args.action in ("up", "down") else contextlib.nullcontext()
         with guard:
             ACTIONS[args.action](cluster, args)
