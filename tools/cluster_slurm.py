@@ -29,6 +29,8 @@ TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SlurmdParameters=config_overrides
+# a job that is queued again need not wait for two minutes
+AuthInfo=cred_expire=5
 GresTypes=gpu
 NodeName=d[1-{count}] CPUs=8 RealMemory=8000 Gres=gpu:2
 # a job in `urgent` takes the place of jobs in `normal`: these get TERM, after GraceTime seconds

@@ -1,6 +1,5 @@
 """Start the supervisors of a Grid Engine job's hosts with qrsh, one task a host."""
 
-import re
 import subprocess
 
 from launcher import local
@@ -30,7 +29,6 @@ def address(host, _):
 
 NAME, MARK = "Grid Engine", "#$"
 MISSING = "qsub is not installed here: apt-get install gridengine-client"
-SUBMIT = ["qsub", "-sync", "y", "-terse"]
 JOB_ID = "$JOB_ID"
 TRAPS = """\
 trap '' USR1
@@ -62,18 +60,3 @@ def parallel_environment():
     except OSError:
         return "mpi"
     return (done.stdout.decode().split() or ["mpi"])[0]
-
-
-def read_id(text):
-    """The number of the job from what qsub has printed, or None."""
-    found = re.match(r"(\d+)\n", text)
-    return found and found[1]
-
-
-def stop_argv(job_id):
-    """Ask a job to save and end."""
-    return ["qdel", job_id]
-
-
-def cancel_argv(job_id):
-    return ["qdel", "-f", job_id]

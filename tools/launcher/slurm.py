@@ -9,6 +9,7 @@ import subprocess
 
 from launcher import local
 from launcher.hosts import read_hosts
+from launcher.submit import Refused
 
 ONE_NODE = ("--nodes=1", "--ntasks=1", "--overlap", "--unbuffered", "--cpu-bind=none", "--mpi=none")
 
@@ -59,13 +60,24 @@ def shielded(role, argv):
 
 NAME, MARK = "Slurm", "#SBATCH"
 MISSING = "sbatch is not installed here: apt-get install slurm-client"
-SUBMIT = ["sbatch", "--parsable", "--wait"]
 JOB_ID = "$SLURM_JOB_ID"
-TRAPS = """\
-trap 'again=yes; kill -TERM $launcher' USR1  # the time limit is near
-"""
+ENDED = [
+    "BOOT_FAIL",
+    "CANCELLED",
+    "COMPLETED",
+    "DEADLINE",
+    "FAILED",
+    "NODE_FAIL",
+    "OUT_OF_MEMORY",
+    "TIMEOUT",
+]
+TRAPS = "trap 'kill -TERM $launcher' USR1  # the time limit is near\n"
+# Stopped and saved, but not because somebody ended the job (TERM to this script): before the time
+# limit, for a more urgent job, or as a worker was asked to. Not at once for ever.
 AFTERWARDS = """\
-if [[ $again && $status == 75 ]]; then scontrol requeue $SLURM_JOB_ID; fi
+if [[ $status == 75 && ! $ended && ( $SECONDS -ge 30 || ! $SLURM_RESTART_COUNT ) ]]; then
+    scontrol requeue $SLURM_JOB_ID
+fi
 """
 
 
@@ -87,30 +99,35 @@ def directives(options, folder):
     ]
 
 
-def read_id(text):
-    """The number of the job from what sbatch has printed, or None."""
-    found = re.match(r"(\d+)(;\S*)?\n", text)
-    return found and found[1]
+class Submitted:
+    """A job in Slurm's hands."""
 
+    def __init__(self, text, environ):
+        done = subprocess.run(
+            ["sbatch", "--parsable"], input=text, env=environ, capture_output=True, text=True
+        )
+        if done.returncode:
+            raise Refused(done.stderr.strip().splitlines()[-1])
+        self.id = done.stdout.split(";")[0].strip()  # a cluster's name may follow
+        # to save and end, to save, to end at once
+        self.stop_argv = ["scancel", "--batch", "--signal=TERM", self.id]
+        self.save_argv = ["scancel", "--signal=USR1", self.id]
+        self.cancel_argv = ["scancel", self.id]
 
-def stop_argv(job_id):
-    """Ask a running job to save and end."""
-    return ["scancel", "--batch", "--signal=TERM", job_id]
-
-
-def save_argv(job_id):
-    """Send USR1 to the workers."""
-    return ["scancel", "--signal=USR1", job_id]
-
-
-def cancel_argv(job_id):
-    """End a job, or take it out of the queue."""
-    return ["scancel", job_id]
-
-
-def true_status(_, status):
-    """What the job ended with: `sbatch --wait` knows."""
-    return status
+    def look(self):
+        """What the job is doing, and its exit status, None before its end."""
+        done = subprocess.run(
+            ["scontrol", "--oneliner", "show", "job", self.id], capture_output=True, text=True
+        )
+        fields = dict(re.findall(r"(\w+)=(\S*)", done.stdout))
+        state = fields.get("JobState", "UNKNOWN")
+        if state == "PENDING":
+            return f"PENDING ({fields['Reason']})", None
+        if state not in ENDED:
+            return state, None
+        code, number = map(int, fields["ExitCode"].split(":"))
+        status = 128 + number if number else code
+        return state, status or int(state != "COMPLETED")
 
 
 def earlier_tries(environ):

@@ -10,22 +10,22 @@ import shlex
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 from launcher.environment import SECRET
 from launcher.watch import SAVED
 
 LAUNCH = pathlib.Path(__file__).resolve().parent.parent / "launch.py"
-POLL_S = 0.3
+POLL_S = 0.2  # between two looks at the output
+LOOK_S = 2  # between two questions to the batch system
 MARGIN_S = 30  # beyond --grace, for a job that was asked to end
-CANCELLED_S = 60  # for the batch system to end a cancelled job
 
 # Bash runs a trap only while it waits, and `wait` ends with it: so wait again.
 BODY = """\
 cd {directory} || exit 2
-trap 'kill -TERM $launcher' TERM INT
-{traps}export LAUNCH_SUBMITTED={name}-${job_id}
+ended=
+trap 'ended=yes; kill -TERM $launcher' TERM INT
+{traps}export LAUNCH_SUBMITTED={name}-{job_id}
 {command} &
 launcher=$!
 wait $launcher
@@ -64,6 +64,8 @@ def script(system, argv, options, environ):
             named[item] = name
     words = [sys.executable, str(LAUNCH)]
     for word in argv[: len(argv) - len(options.command)]:
+        if word == "--dry-run":
+            continue
         for item, name in named.items():
             word = word.replace(item, name)
         words.append(word)
@@ -80,51 +82,89 @@ def script(system, argv, options, environ):
     return "\n".join(["#!/bin/bash", *(f"{system.MARK} {line}" for line in directives), body])
 
 
-class Follower:
-    """A job in the queue, or running: its output files, and how far they were shown."""
+class Refused(Exception):
+    """The batch system does not take the job; the message says why."""
 
-    def __init__(self, system, job_id, options, console):
-        self.system, self.id, self.options, self.console = system, job_id, options, console
+
+class Follower:
+    """Shows what a submitted job writes, and passes on what is asked of the launcher.
+
+    Parameters
+    ----------
+    job : slurm.Submitted or sge.Submitted
+    """
+
+    def __init__(self, job, options, console):
+        self.job, self.options, self.console = job, options, console
         folder = pathlib.Path(options.log_dir or options.here)
-        self.files = {stream: folder / f"launch-{job_id}.{stream}" for stream in ("out", "err")}
+        self.files = {stream: folder / f"launch-{job.id}.{stream}" for stream in ("out", "err")}
         self.shown = dict.fromkeys(self.files, 0)
+        self.state = None
         self.asked = None  # the first signal that asked for the end
         self.deadline = None
+
+    def run(self, requests):
+        """Follow the job to its end; returns its exit status."""
+        looked, status = -LOOK_S, None
+        while status is None:
+            self.show()
+            self.handle(requests)
+            if time.monotonic() - looked > LOOK_S:
+                state, status = self.job.look()
+                self.tell_state(state, status)
+                looked = time.monotonic()
+            else:
+                time.sleep(POLL_S)
+        self.show()
+        if self.asked and status != SAVED:
+            return 128 + self.asked
+        return status
+
+    def tell_state(self, state, status):
+        """Say what the job waits for, or how it ended."""
+        is_news = state != self.state and (state, self.state) != ("RUNNING", None)
+        if is_news and state != "PENDING (None)":  # the batch system has not looked at it yet
+            self.state = state
+            self.console.say(f"job {self.job.id}: {state}{f', status {status}' if status else ''}")
 
     def show(self):
         """Show what the job has written since; opened anew, as a shared disk asks for."""
         for stream, path in self.files.items():
-            try:
-                with open(path, "rb") as file:
-                    file.seek(self.shown[stream])
-                    data = file.read(1 << 20)
-            except OSError:
-                continue  # it has not begun
-            data = data[: data.rfind(b"\n") + 1]
-            self.shown[stream] += len(data)
-            self.console.pass_on(stream, data.decode("utf-8", "backslashreplace"))
+            data = b"more"
+            while data:
+                try:
+                    with open(path, "rb") as file:
+                        file.seek(self.shown[stream])
+                        data = file.read(1 << 20)
+                except OSError:
+                    break  # it has not begun
+                data = data[: data.rfind(b"\n") + 1]
+                self.shown[stream] += len(data)
+                self.console.pass_on(stream, data.decode("utf-8", "backslashreplace"))
 
     def handle(self, requests):
         """Pass on what was asked of the launcher; the job ends in its own time."""
         while requests:
             number = requests.popleft()
+            has_begun = any(path.exists() for path in self.files.values())
             if number == signal.SIGUSR1:
-                self.tell(self.system.save_argv(self.id))
-            elif self.asked is None and any(path.exists() for path in self.files.values()):
+                self.tell(self.job.save_argv)
+            elif has_begun and self.asked is None:
                 self.asked = number
                 self.deadline = time.monotonic() + self.options.grace + MARGIN_S
-                self.console.say(f"job {self.id} is asked to save and end (again: cancel it)")
-                self.tell(self.system.stop_argv(self.id))
+                self.console.say(f"job {self.job.id} is asked to save and end; again: cancel it")
+                self.tell(self.job.stop_argv)
             else:
                 self.cancel(number)
         if self.deadline and time.monotonic() > self.deadline:
             self.cancel(self.asked)
 
     def cancel(self, number):
-        """Take the job out of the queue, or end it at once."""
+        """End the job at once, or take it out of the queue."""
         self.asked = self.asked or number
-        self.deadline = time.monotonic() + CANCELLED_S
-        self.tell(self.system.cancel_argv(self.id))
+        self.deadline = time.monotonic() + MARGIN_S  # then once more
+        self.console.say(f"job {self.job.id} is cancelled")
+        self.tell(self.job.cancel_argv)
 
     def tell(self, argv):
         """Run a command of the batch system."""
@@ -135,46 +175,15 @@ class Follower:
 
 def run(system, text, options, environ, console, requests):
     """Submit a job and follow it to its end; returns the launcher's exit status."""
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        try:
-            waiting = subprocess.Popen(
-                system.SUBMIT,
-                stdin=subprocess.PIPE,
-                stdout=out,
-                stderr=err,
-                env=environ,
-                start_new_session=True,  # Ctrl-C is for us
-            )
-        except FileNotFoundError:
-            console.say(system.MISSING)
-            return 2
-        waiting.stdin.write(text.encode())
-        waiting.stdin.close()
-        job = None
-        while waiting.poll() is None:
-            if job is None:
-                job_id = system.read_id(_text(out))
-                if job_id:
-                    job = Follower(system, job_id, options, console)
-                    where = os.path.relpath(job.files["out"], options.here)
-                    console.say(f"{system.NAME} job {job_id}, its output: {where} and .err")
-            if job:
-                job.show()
-                job.handle(requests)
-            time.sleep(POLL_S)
-        status, said = waiting.returncode, _text(err).strip().splitlines()
-    if job is None:
-        console.say(f"{system.SUBMIT[0]}: {said[-1] if said else status}")
+    try:
+        job = system.Submitted(text, environ)
+    except FileNotFoundError:
+        console.say(system.MISSING)
         return 2
-    status = system.true_status(job.id, status)
-    job.show()
-    if job.asked and status != SAVED:
-        status = 128 + job.asked
-    if status:
-        console.say(f"{system.NAME} job {job.id} ended with status {status}")
-    return status
-
-
-def _text(file):
-    """What was written to a file that another process writes to."""
-    return os.pread(file.fileno(), 1 << 16, 0).decode("utf-8", "replace")
+    except Refused as refused:
+        console.say(f"{system.NAME} does not take the job: {refused}")
+        return 2
+    follower = Follower(job, options, console)
+    where = os.path.relpath(follower.files["out"], options.here)
+    console.say(f"{system.NAME} job {job.id}, its output: {where} and .err")
+    return follower.run(requests)
