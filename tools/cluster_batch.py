@@ -15,7 +15,7 @@ import os
 import pathlib
 import subprocess
 
-SYSTEMS = ("mpi", "slurm")
+SYSTEMS = ("mpi", "sge", "slurm")
 
 
 def system(name):
@@ -37,7 +37,7 @@ def cover(path, folder):
     mount("--bind", own, path)
 
 
-def start_daemon(folder, *command):
+def start_daemon(folder, *command, **variables):
     """Start a program, not to become a daemon by itself, its output in a file of the host."""
     (folder / "log").mkdir(exist_ok=True)
     with open(folder / "log" / command[0], "w") as log:
@@ -46,7 +46,7 @@ def start_daemon(folder, *command):
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env={"PATH": os.environ["PATH"]},  # nothing of who typed `up`
+            env={"PATH": os.environ["PATH"], **variables},  # nothing of who typed `up`
         )
 
 
@@ -55,6 +55,6 @@ def why_not(folders):
     said = []
     for folder in folders:
         for file in folder.glob("log/*"):
-            lines = file.read_text(errors="replace").splitlines()
+            lines = file.read_text(errors="replace").strip().splitlines()
             said += [("fatal" in lines[-1], file.stat().st_mtime, file, lines[-1])] * bool(lines)
     return "{2}: {3}".format(*max(said)) if said else "its daemons said nothing"

@@ -153,10 +153,8 @@ class Cluster:
         """Start everything, or nothing."""
         names = [f"d{i + 1}" for i in range(count)]
         asked = {"rate": rate, "with": systems}
-        if (
-            sorted(self.living()) == sorted([*names, "switch"])
-            and asked.items() <= self.state.items()
-        ):
+        is_same = asked.items() <= self.state.items()
+        if is_same and sorted(self.living()) == sorted([*names, "switch"]):
             return
         self.down()
         self.folder.mkdir(parents=True, exist_ok=True)
