@@ -48,7 +48,8 @@ SlurmdTimeout=30
 # quick for trying out, at the price of work that a large cluster would not want
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1,preempt_send_user_signal
 """
-GRES_CONF = "AutoDetect=off\nName=gpu File=/run/gpu[0-1] Flags=nvidia_gpu_env\n"  # empty files: to be asked for, not to compute with
+# empty files: to be asked for, not to compute with
+GRES_CONF = "AutoDetect=off\nName=gpu File=/run/gpu[0-1] Flags=nvidia_gpu_env\n"
 
 
 def write_files(d1, addresses):
