@@ -1,11 +1,11 @@
 """Start the supervisors of a Grid Engine job's hosts with qrsh, one task a host."""
 
 import os
+import pathlib
 import re
 import shlex
+import signal
 import subprocess
-import tempfile
-import time
 
 from launcher import local
 from launcher.connection import REMOTE_PYTHON
@@ -41,6 +41,7 @@ MISSING = "qsub is not installed here: apt-get install gridengine-client"
 JOB_ID = "$JOB_ID"
 ENDING = "USR2 XCPU TERM"  # the signals by which it ends a job for good
 STATES = {"qw": "PENDING", "r": "RUNNING", "t": "RUNNING", "Rr": "RUNNING"}
+AFTERWARDS = "echo $status > {folder}/launch-$JOB_ID.status\n"
 RESTARTS = "$RESTARTED"
 REQUEUE = "exit 99  # for Grid Engine this means: queue it again"
 
@@ -91,41 +92,37 @@ def parallel_environment():
 
 
 class Submitted:
-    """A job in Grid Engine's hands. `qsub -sync y` waits for it, and ends as it does."""
+    """A job in Grid Engine's hands."""
 
-    def __init__(self, text, environ):
-        self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
-        self.waiting = subprocess.Popen(
-            ["qsub", "-sync", "y", "-terse"],
-            stdin=subprocess.PIPE,
-            stdout=self.out,
-            stderr=self.err,
-            env=environ,
-            start_new_session=True,  # Ctrl-C is for the launcher
+    def __init__(self, text, folder, environ):
+        done = subprocess.run(
+            ["qsub", "-terse"], input=text, env=environ, capture_output=True, text=True
         )
-        self.waiting.stdin.write(text.encode())
-        self.waiting.stdin.close()
-        found = None
-        while not found and self.waiting.poll() is None:
-            time.sleep(0.05)
-            found = re.match(rb"(\d+)\n", os.pread(self.out.fileno(), 100, 0))
-        if not found:
-            said = os.pread(self.err.fileno(), 1 << 16, 0).decode("utf-8", "replace")
-            raise Refused(" ".join(said.split()))
-        self.id = found[1].decode()
-        # to save and end (with -notify a signal comes first), to save, to end at once
+        if done.returncode:
+            raise Refused(" ".join(done.stderr.split()))
+        self.id = done.stdout.split()[-1]
+        self.status_file = pathlib.Path(folder, f"launch-{self.id}.status")
+        # to save and end (a signal comes first, by -notify), to save, to end at once
         self.stop_argv = ["qdel", self.id]
         self.save_argv = ["qmod", "-sj", self.id]
         self.cancel_argv = ["qdel", "-f", self.id]
 
     def look(self):
-        """What the job is doing, and its exit status, None before its end."""
-        status = self.waiting.poll()
-        if status is not None:
-            return "ended", status
-        done = subprocess.run(["qstat", "-r"], capture_output=True, text=True)
-        found = re.search(rf"^ *{self.id} +\S+ \S+ +\S+ +(\w+) ", done.stdout, re.MULTILINE)
-        return STATES.get(found[1], found[1]) if found else "ended", None
+        """What the job is doing, and its exit status, None before its end.
+
+        Of a job that is gone Grid Engine tells only who may read its accounting file: so the
+        script writes its status.
+        """
+        done = subprocess.run(["qstat", "-u", "*"], capture_output=True, text=True)
+        found = re.search(rf"^ *{self.id} +\S+ +\S+ +\S+ +(\w+) ", done.stdout, re.MULTILINE)
+        if done.returncode or found:
+            return STATES.get(found[1], found[1]) if found else "UNKNOWN", None
+        try:
+            status = int(self.status_file.read_text())
+            self.status_file.unlink()
+        except (OSError, ValueError):
+            return "killed", 128 + signal.SIGKILL
+        return "ended", status
 
 
 def earlier_tries(environ):

@@ -72,6 +72,7 @@ ENDED = [
     "TIMEOUT",
 ]
 ENDING = "TERM"  # the signals by which it ends a job for good
+AFTERWARDS = ""
 RESTARTS = "${SLURM_RESTART_COUNT:-0}"
 REQUEUE = "scontrol requeue $SLURM_JOB_ID"
 
@@ -97,7 +98,7 @@ def directives(options, folder):
 class Submitted:
     """A job in Slurm's hands."""
 
-    def __init__(self, text, environ):
+    def __init__(self, text, _, environ):
         done = subprocess.run(
             ["sbatch", "--parsable"], input=text, env=environ, capture_output=True, text=True
         )

@@ -40,7 +40,7 @@ done
 if [[ $status == 75 && ! $ended && ( $SECONDS -ge 30 || {restarts} == 0 ) ]]; then
     {requeue}
 fi
-exit $status
+{afterwards}exit $status
 """
 
 
@@ -83,6 +83,7 @@ def script(system, argv, options, environ):
         ending=system.ENDING,
         name=options.launcher,
         job_id=system.JOB_ID,
+        afterwards=system.AFTERWARDS.format(folder=shlex.quote(folder)),
         restarts=system.RESTARTS,
         requeue=system.REQUEUE,
     )
@@ -183,7 +184,7 @@ class Follower:
 def run(system, text, options, environ, console, requests):
     """Submit a job and follow it to its end; returns the launcher's exit status."""
     try:
-        job = system.Submitted(text, environ)
+        job = system.Submitted(text, options.log_dir or options.here, environ)
     except FileNotFoundError:
         console.say(system.MISSING)
         return 2
