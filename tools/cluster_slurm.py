@@ -30,6 +30,8 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SlurmctldParameters=preempt_send_user_signal
 SlurmdParameters=config_overrides
+# a job that is queued again need not wait for two minutes
+AuthInfo=cred_expire=5
 GresTypes=gpu
 NodeName=d[1-{count}] CPUs=8 RealMemory=8000 Gres=gpu:2
 # A job in `urgent` takes the place of jobs in `normal`. The tasks of these get TERM, or the signal
