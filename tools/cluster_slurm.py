@@ -35,9 +35,8 @@ AuthInfo=cred_expire=5
 GresTypes=gpu
 NodeName=d[1-{count}] CPUs=8 RealMemory=8000 Gres=gpu:2
 # A job in `urgent` takes the place of jobs in `normal`. The tasks of these get TERM, or the signal
-# that was asked for with --signal. GraceTime seconds later all they are gets TERM, and KillWait
-# seconds later KILL. Then they are queued again, and start when 2 minutes are over, or at once with
-# `scontrol update jobid=N StartTime=now`.
+# that was asked for with --signal. Those still there GraceTime seconds later get TERM, batch script
+# and all, KillWait seconds later KILL, and are queued again.
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 JobRequeue=1
