@@ -132,6 +132,7 @@ def handled(requests):
     """
     stops = []
     numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGTSTP]
+    numbers += [signal.SIGUSR2, signal.SIGXCPU]  # Grid Engine is going to kill the job
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not under nohup
         numbers.append(signal.SIGHUP)
 
@@ -152,7 +153,11 @@ def handled(requests):
 def submit_job(argv, args):
     """Hand the job to a batch system; returns its exit status."""
     system, environ = STARTERS[args.launcher], dict(os.environ)
-    text = submit.script(system, argv, args, environ)
+    try:
+        text = submit.script(system, argv, args, environ)
+    except (HostsError, EnvironmentMistake) as error:
+        print(f"launch.py: error: {error}", file=sys.stderr)
+        return 2
     if args.dry_run:
         print(text.rstrip())
         return 0

@@ -28,7 +28,8 @@ class Stopper:
     """Takes TERM and USR1, and brings all workers to an end after the same step.
 
     Before :meth:`watch_training` there is nothing to save, and the process ends at once. Later a
-    TERM more than 3 s after the first ends it at once, and so does a grace time without a step and without work.
+    second TERM ends it at once (one within 3 s is the same request), and so does a grace time
+    without a step and without work.
 
     Parameters
     ----------

@@ -65,9 +65,8 @@ def traces():
 
     mounts = pathlib.Path("/proc/self/mounts").read_text()
     files = output("find", *PATHS.split(), "-printf", "%p %T@ %U %m\n")
-    files += output(
-        "find", "/tmp", "-maxdepth", "1", "-regex", ".*/\\(ompi\\.\\|.*all\\.q\\|.*messages\\).*"
-    )
+    for pattern in ("ompi.*", "*.all.q", "*messages*"):
+        files += output("find", "/tmp", "-maxdepth", "1", "-name", pattern)
     return files, mounts, output("pgrep", "-x", DAEMONS)
 
 

@@ -1,10 +1,19 @@
 """Start the supervisors of a Grid Engine job's hosts with qrsh, one task a host."""
 
+import os
+import re
+import shlex
 import subprocess
+import tempfile
+import time
 
 from launcher import local
 from launcher.connection import REMOTE_PYTHON
+from launcher.environment import SECRET, TRAINING, EnvironmentMistake
 from launcher.hosts import read_hosts
+from launcher.submit import Refused
+
+QRSH = ["qrsh", "-inherit", "-v", "PATH"]
 
 
 def argv(host, options, command):
@@ -12,7 +21,7 @@ def argv(host, options, command):
 
     The first host is the one we are on.
     """
-    return command if host == options.hosts[0] else ["qrsh", "-inherit", host.name, *command]
+    return command if host == options.hosts[0] else [*QRSH, host.name, shlex.join(command)]
 
 
 def supervisor(host, options):
@@ -30,11 +39,10 @@ def address(host, _):
 NAME, MARK = "Grid Engine", "#$"
 MISSING = "qsub is not installed here: apt-get install gridengine-client"
 JOB_ID = "$JOB_ID"
-TRAPS = """\
-trap '' USR1
-trap 'kill -TERM $launcher' USR2  # Grid Engine is going to kill the job
-"""
-AFTERWARDS = ""
+ENDING = "USR2 XCPU TERM"  # the signals by which it ends a job for good
+STATES = {"qw": "PENDING", "r": "RUNNING", "t": "RUNNING", "Rr": "RUNNING"}
+RESTARTS = "$RESTARTED"
+REQUEUE = "exit 99  # for Grid Engine this means: queue it again"
 
 
 def directives(options, folder):
@@ -45,12 +53,32 @@ def directives(options, folder):
         "-S /bin/bash",
         f"-pe {parallel_environment()} {options.num_workers}",
         *([f"-l hostname={'|'.join(hosts)}"] if hosts else []),
+        f"-v {','.join(variables(options))}",
         f"-o {folder}/launch-$JOB_ID.out",
         f"-e {folder}/launch-$JOB_ID.err",
-        "-notify",
+        "-notify",  # signals before it suspends or kills: time to save
         "-r y",
         *options.launcher_option,
     ]
+
+
+def variables(options):
+    """The names of the variables that go with the job.
+
+    Raises
+    ------
+    EnvironmentMistake
+        A secret is among them: `qstat -j` shows the variables of a job to everybody.
+    """
+    named = {*options.env, *options.env_worker, *options.env_server}
+    for name in sorted(re.split("[=:]", item)[0] for item in named):
+        if SECRET.search(name):
+            raise EnvironmentMistake(
+                f"--env {name}: Grid Engine shows it to everybody (qstat -j): read it from a file"
+            )
+    kept = {"PATH", "LD_LIBRARY_PATH", *(name for name in named if re.fullmatch(r"\w+", name))}
+    kept |= {name for name in os.environ if TRAINING.fullmatch(name) and not SECRET.search(name)}
+    return sorted(kept & set(os.environ))
 
 
 def parallel_environment():
@@ -60,3 +88,46 @@ def parallel_environment():
     except OSError:
         return "mpi"
     return (done.stdout.decode().split() or ["mpi"])[0]
+
+
+class Submitted:
+    """A job in Grid Engine's hands. `qsub -sync y` waits for it, and ends as it does."""
+
+    def __init__(self, text, environ):
+        self.out, self.err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+        self.waiting = subprocess.Popen(
+            ["qsub", "-sync", "y", "-terse"],
+            stdin=subprocess.PIPE,
+            stdout=self.out,
+            stderr=self.err,
+            env=environ,
+            start_new_session=True,  # Ctrl-C is for the launcher
+        )
+        self.waiting.stdin.write(text.encode())
+        self.waiting.stdin.close()
+        found = None
+        while not found and self.waiting.poll() is None:
+            time.sleep(0.05)
+            found = re.match(rb"(\d+)\n", os.pread(self.out.fileno(), 100, 0))
+        if not found:
+            said = os.pread(self.err.fileno(), 1 << 16, 0).decode("utf-8", "replace")
+            raise Refused(" ".join(said.split()))
+        self.id = found[1].decode()
+        # to save and end (with -notify a signal comes first), to save, to end at once
+        self.stop_argv = ["qdel", self.id]
+        self.save_argv = ["qmod", "-sj", self.id]
+        self.cancel_argv = ["qdel", "-f", self.id]
+
+    def look(self):
+        """What the job is doing, and its exit status, None before its end."""
+        status = self.waiting.poll()
+        if status is not None:
+            return "ended", status
+        done = subprocess.run(["qstat", "-r"], capture_output=True, text=True)
+        found = re.search(rf"^ *{self.id} +\S+ \S+ +\S+ +(\w+) ", done.stdout, re.MULTILINE)
+        return STATES.get(found[1], found[1]) if found else "ended", None
+
+
+def earlier_tries(environ):
+    """Has Grid Engine started the job before?"""
+    return int(environ.get("RESTARTED") == "1")

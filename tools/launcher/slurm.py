@@ -71,14 +71,9 @@ ENDED = [
     "OUT_OF_MEMORY",
     "TIMEOUT",
 ]
-TRAPS = "trap 'kill -TERM $launcher' USR1  # the time limit is near\n"
-# Stopped and saved, but not because somebody ended the job (TERM to this script): before the time
-# limit, for a more urgent job, or as a worker was asked to. Not at once for ever.
-AFTERWARDS = """\
-if [[ $status == 75 && ! $ended && ( $SECONDS -ge 30 || ! $SLURM_RESTART_COUNT ) ]]; then
-    scontrol requeue $SLURM_JOB_ID
-fi
-"""
+ENDING = "TERM"  # the signals by which it ends a job for good
+RESTARTS = "${SLURM_RESTART_COUNT:-0}"
+REQUEUE = "scontrol requeue $SLURM_JOB_ID"
 
 
 def directives(options, folder):

@@ -24,8 +24,9 @@ MARGIN_S = 30  # beyond --grace, for a job that was asked to end
 BODY = """\
 cd {directory} || exit 2
 ended=
-trap 'ended=yes; kill -TERM $launcher' TERM INT
-{traps}export LAUNCH_SUBMITTED={name}-{job_id}
+trap 'ended=yes; kill -TERM $launcher' {ending}
+trap 'kill -TERM $launcher' USR1
+export LAUNCH_SUBMITTED={name}-{job_id}
 {command} &
 launcher=$!
 wait $launcher
@@ -34,7 +35,12 @@ while kill -0 $launcher 2>/dev/null; do
     wait $launcher
     status=$?
 done
-{afterwards}exit $status
+# It has saved, and nobody wanted the job to end for good: the time limit was near, or a more urgent
+# job came. Queue it again, but not for ever if it stops at once.
+if [[ $status == 75 && ! $ended && ( $SECONDS -ge 30 || {restarts} == 0 ) ]]; then
+    {requeue}
+fi
+exit $status
 """
 
 
@@ -74,10 +80,11 @@ def script(system, argv, options, environ):
     body = BODY.format(
         directory=shlex.quote(options.here),
         command=shlex.join([*words, *options.command]),
-        traps=system.TRAPS,
+        ending=system.ENDING,
         name=options.launcher,
         job_id=system.JOB_ID,
-        afterwards=system.AFTERWARDS,
+        restarts=system.RESTARTS,
+        requeue=system.REQUEUE,
     )
     return "\n".join(["#!/bin/bash", *(f"{system.MARK} {line}" for line in directives), body])
 
