@@ -10,6 +10,8 @@ import sys
 import time
 import uuid
 
+import cluster_batch
+
 ROOT = pathlib.Path(__file__).parent.parent
 PROGRAM = str(ROOT / "cifar10_dist" / "cifar10_dist.py")
 TRAIN = (sys.executable, PROGRAM)  # a command for the launcher
@@ -142,12 +144,15 @@ def shell(**acts):
     return f"case $DMLC_ROLE$LAUNCH_WORKER_ID in {cases}*) {other};; esac"
 
 
-def why_no_cluster():
-    """Why `tools/cluster.py` cannot work here, or None."""
+def why_no_cluster(*systems):
+    """Why `tools/cluster.py` cannot work here, with these batch systems, or None."""
     if not sys.platform.startswith("linux") or os.geteuid():
         return "needs root on Linux"
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
-    missing = [name for name in ("ip", "tc", "sshd", "rsync") if not shutil.which(name, path=path)]
+    needed = ["ip", "tc", "sshd", "rsync"]
+    for name in systems:
+        needed += cluster_batch.system(name).NEEDED
+    missing = [name for name in needed if not shutil.which(name, path=path)]
     return f"not installed: {', '.join(missing)}" if missing else None
 
 

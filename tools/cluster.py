@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Real ssh hosts on this one machine, to rehearse a job on several.
 
-    sudo python tools/cluster.py up --hosts 2 [--rate 1gbit]   start d1, d2, …
+    sudo python tools/cluster.py up --hosts 2 [--rate 1gbit] [--with slurm]   start d1, d2, …
     sudo python tools/cluster.py status                        what is up, bytes that crossed
     sudo python tools/cluster.py ssh d1 [COMMAND]              look around on one
     sudo python tools/cluster.py cut d2                        pull its cable out
@@ -16,6 +16,10 @@ Each host is a set of Linux namespaces: its own network address on a bridge, hos
 table, /home, /run and /dev/shm, and an OpenSSH server with a key made for this cluster. You log in
 as `ubuntu`, with this Python first on PATH. All else of the file system is this machine's. Hosts
 live as long as the processes that hold their namespaces, and what they hold goes with them.
+
+`--with slurm`, `sge`, `mpi`, or several with commas, also puts up Debian's Slurm, Grid Engine or
+Open MPI. Log in to d1 (`ssh d1`) to type `sinfo`, `sbatch`, `qsub` or `mpirun`. These hosts share
+/home.
 """
 
 import argparse
@@ -25,7 +29,7 @@ import os
 import re
 import sys
 
-from cluster_batch import SYSTEMS
+from cluster_batch import SYSTEMS, working
 from cluster_network import HOST_NAME, Cluster, Problem, require, run
 
 
@@ -47,14 +51,15 @@ def status(cluster, _):
         sent, received = count["rx"]["bytes"], count["tx"]["bytes"]  # the bridge's end of the cable
         print(f"{name} {address} {state}, sent {sent} bytes, received {received} bytes")
     for system in cluster.state["with"]:
-        print(f"{system}: {cluster.working(system)} of {len(cluster.state['addresses'])} hosts")
+        print(f"{system}: {working(system, cluster)} of {len(cluster.state['addresses'])} hosts")
 
 
 def up(cluster, args):
     if args.hosts < 1 or args.hosts > 200:
         raise Problem(f"--hosts {args.hosts}: 1 to 200")
     cluster.up(args.hosts, args.rate, args.systems)
-    print(" ".join([*cluster.state["addresses"], "are up", *args.systems]))
+    with_systems = f" with {', '.join(args.systems)}" if args.systems else ""
+    print(f"{' '.join(cluster.state['addresses'])} are up{with_systems}")
     print(f"-H {cluster.folder}/hosts --ssh-option=-F{cluster.folder}/ssh_config")
 
 

@@ -14,7 +14,9 @@ import importlib
 import os
 import pathlib
 import subprocess
+import time
 
+READY_S = 30  # all hosts can work by then
 SYSTEMS = ("mpi", "sge", "slurm")
 
 
@@ -50,11 +52,22 @@ def start_daemon(folder, *command, **variables):
         )
 
 
-def why_not(folders):
-    """The last line that a daemon of these hosts has said, of those that have ended if any has."""
+def working(name, cluster):
+    """How many hosts can work for a system."""
+    return len(cluster.ask("d1", system(name).READY).splitlines())
+
+
+def why_not(name, cluster):
+    """Wait until all hosts can work for a system: None, or what a daemon has said last."""
+    hosts = cluster.state["addresses"]
+    end = time.monotonic() + READY_S
+    while time.monotonic() < end:
+        if working(name, cluster) == len(hosts):
+            return None
+        time.sleep(0.1)
     said = []
-    for folder in folders:
-        for file in folder.glob("log/*"):
+    for host in hosts:
+        for file in (cluster.folder / host).glob("log/*"):
             lines = file.read_text(errors="replace").strip().splitlines()
             said += [("fatal" in lines[-1], file.stat().st_mtime, file, lines[-1])] * bool(lines)
-    return "{2}: {3}".format(*max(said)) if said else "its daemons said nothing"
+    return "{2}: {3}".format(*max(said)) if said else f"nothing in {READY_S} s"

@@ -7,10 +7,12 @@ from cluster_batch import mount
 
 NEEDED = {"mpirun": "openmpi-bin"}
 READY = "for host in $(cut -d' ' -f2 /etc/hosts | grep '^d'); do ssh -n $host hostname; done"
-# `ubuntu` has uid 0 here, which mpirun refuses as a danger to the machine. This host is none.
+# `ubuntu` has uid 0 here, which mpirun refuses: a program could harm the machine. The /tmp of all
+# hosts is the same, and process numbers, after which mpirun names its files, are not.
 MPIRUN = """\
 #!/bin/bash
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_orte_tmpdir_base=/run
 exec -a mpirun /run/mpirun "$@"
 """
 

@@ -26,7 +26,6 @@ HOST_NAME = re.compile(r"d\d+")
 # A login that outlives us, and the host, ends all the same.
 ENDS = ("-oConnectTimeout=10", "-oServerAliveInterval=3", "-oServerAliveCountMax=3")
 CONGESTION_CONTROLS = pathlib.Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-READY_S = 30  # a batch system has answered by then
 NEEDED = {  # program: Debian package
     "ip": "iproute2",
     "tc": "iproute2",
@@ -186,7 +185,9 @@ class Cluster:
             for name in names:
                 self.wait_for(name)
             for each in systems:
-                self.wait_for_system(each)
+                reason = cluster_batch.why_not(each, self)
+                if reason:
+                    raise Problem(f"{each} did not start: {reason}")
             (self.folder / "state.json").write_text(json.dumps(self.state))
             self.hand_over()
             for holder in holders:
@@ -267,21 +268,6 @@ class Cluster:
             time.sleep(0.1)
         log = (self.folder / f"{name}.log").read_text().strip().splitlines()
         raise Problem(f"{name} did not start: {log[-1] if log else 'it said nothing'}")
-
-    def working(self, system):
-        """How many hosts can work for a batch system."""
-        return len(self.ask("d1", cluster_batch.system(system).READY).splitlines())
-
-    def wait_for_system(self, system):
-        """Until all hosts can work for a batch system."""
-        end = time.monotonic() + READY_S
-        names = self.state["addresses"]
-        while time.monotonic() < end:
-            if self.working(system) == len(names):
-                return
-            time.sleep(0.1)
-        reason = cluster_batch.why_not([self.folder / name for name in names])
-        raise Problem(f"{system} did not start in {READY_S} s: {reason}")
 
     def down(self):
         """Kill the holders; their namespaces, and all that ran in them, go with them."""

@@ -5,7 +5,7 @@ import pathlib
 import secrets
 import time
 
-from cluster_batch import cover, start_daemon
+from cluster_batch import cover, mount, start_daemon
 
 NEEDED = {
     "slurmctld": "slurmctld",
@@ -28,28 +28,29 @@ TaskPlugin=task/none
 # several jobs on one host, on more CPUs than this machine has
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
+SlurmctldParameters=preempt_send_user_signal
 SlurmdParameters=config_overrides
 # a job that is queued again need not wait for two minutes
 AuthInfo=cred_expire=5
 GresTypes=gpu
 NodeName=d[1-{count}] CPUs=8 RealMemory=8000 Gres=gpu:2
-# a job in `urgent` takes the place of jobs in `normal`: these get TERM, after GraceTime seconds
-# KILL, and are queued again
+# A job in `urgent` takes the place of jobs in `normal`. The tasks of these get TERM, or the signal
+# that was asked for with --signal. Those still there GraceTime seconds later get TERM, batch script
+# and all, KillWait seconds later KILL, and are queued again.
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 JobRequeue=1
+KillWait=10
 PartitionName=normal Nodes=ALL Default=YES PriorityTier=1 GraceTime=20
 PartitionName=urgent Nodes=ALL PriorityTier=2 PreemptMode=OFF
-# seconds between TERM and KILL
-KillWait=10
 # a host that comes back may work again
 ReturnToService=2
 SlurmdTimeout=30
 # quick for trying out, at the price of work that a large cluster would not want
-SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1,preempt_send_user_signal
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,bf_interval=1
 """
-# empty files: to be asked for, not to compute with
-GRES_CONF = "AutoDetect=off\nName=gpu File=/run/gpu[0-1] Flags=nvidia_gpu_env\n"
+# Each is /dev/null: GPUs to be asked for, not to compute with.
+GRES_CONF = "Name=gpu File=/run/gpu[0-1]\n"
 
 
 def write_files(d1, addresses):
@@ -70,8 +71,9 @@ def start(folder, name):
         cover(path, folder.parent / "d1")
     for path in ("/var/lib/slurm", "/var/log/slurm", "/var/lib/munge", "/var/log/munge"):
         cover(path, folder)
-    for number in range(2):
-        pathlib.Path(f"/run/gpu{number}").touch()
+    for gpu in ("/run/gpu0", "/run/gpu1"):
+        pathlib.Path(gpu).touch()
+        mount("--bind", "/dev/null", gpu)
     os.mkdir("/run/munge")
     start_daemon(folder, "munged", "--foreground")
     while not os.path.exists("/run/munge/munge.socket.2"):
