@@ -138,7 +138,7 @@ def test_two_jobs_at_once(tmp_path, system):
 def resumed(folder, *, by, system="slurm"):
     """Train with checkpoints, let `by(id)` queue the job again; the folder is left."""
     words = (*OPTIONS, "--batch-size", GLOBAL_BATCH // 2, "--model-prefix", folder / "model")
-    pause = ("--env", "TINY_PAUSE=0.2", "--env", "OMP_NUM_THREADS=1")
+    pause = ("--env", "TINY_PAUSE=0.2", "--env", "OMP_NUM_THREADS=1", "--env", "PYTHONPATH")
     command = (sys.executable, PROGRAM, *words, "--resume", "auto")
     job = start(folder, system, *pause, *command)
     job.wait_for("Epoch[1] Batch [2]")
@@ -185,7 +185,7 @@ def test_a_job_saves_before_its_time_limit_and_is_queued_again(tmp_path):
     job = start(tmp_path, "slurm", *limit, shell(worker0=act, worker1=act))
     job.finish(120)
     assert job.status == 0, job.text()
-    assert "[worker 0 d1] saved" in job.text() and "DUE TO JOB REQUEUE" in job.text()
+    assert "[worker 0 d1] saved" in job.text() and "PENDING (BeginTime)" in job.text()
     nothing_is_left(job)
 
 
