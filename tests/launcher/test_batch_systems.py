@@ -286,3 +286,13 @@ def test_a_launcher_that_was_killed_leaves_the_job_to_the_system(tmp_path):
     job.wait()
     nothing_is_left(job)
     assert (tmp_path / "done").exists()
+
+
+@pytest.mark.parametrize("system", ["slurm", "sge"])
+def test_a_check_in_a_folder_with_a_strange_name(tmp_path, system):
+    folder = tmp_path / "50% off"
+    folder.mkdir()
+    job = start(folder, system, "--check")
+    job.finish(60)
+    assert job.status == 0, job.text()
+    assert re.search(r"^\[launch\] d2 +ok ", job.text(), re.MULTILINE)

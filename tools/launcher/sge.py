@@ -55,8 +55,8 @@ def directives(options, folder):
         f"-pe {parallel_environment()} {options.num_workers}",
         *([f"-l hostname={'|'.join(hosts)}"] if hosts else []),
         f"-v {','.join(variables(options))}",
-        f"-o {folder}/launch-$JOB_ID.out",
-        f"-e {folder}/launch-$JOB_ID.err",
+        f'-o "{folder}/launch-$JOB_ID.out"',
+        f'-e "{folder}/launch-$JOB_ID.err"',
         "-notify",  # signals before it suspends or kills: time to save
         "-r y",
         *options.launcher_option,
