@@ -1,6 +1,7 @@
 """Run the launcher or the training program for real, and see what it says, does and leaves."""
 
 import contextlib
+import json
 import os
 import pathlib
 import shutil
@@ -9,6 +10,8 @@ import subprocess
 import sys
 import time
 import uuid
+
+import cluster_batch
 
 ROOT = pathlib.Path(__file__).parent.parent
 PROGRAM = str(ROOT / "cifar10_dist" / "cifar10_dist.py")
@@ -21,18 +24,31 @@ CLUSTER = ROOT / ".cluster" / "test"
 class Job:
     """A process at work, its output in files of `folder`, its processes marked by a variable.
 
-    `program` is what runs in place of the launcher, without one; `status` is the exit status, None
-    until somebody waited for it.
+    `program` is what runs in place of the launcher, without one; `inside` is the host of the
+    cluster that it runs on; `status` is the exit status, None until somebody waited for it.
     """
 
-    def __init__(self, folder, *arguments, env=None, cwd=ROOT, program=ROOT / "tools/launch.py"):
+    def __init__(
+        self,
+        folder,
+        *arguments,
+        env=None,
+        cwd=ROOT,
+        program=ROOT / "tools/launch.py",
+        inside=None,
+        before=(),
+    ):
         self.mark = f"TEST_MARK={uuid.uuid4()}"
         name, value = self.mark.split("=")
         self.out, self.err = folder / f"{value}.out", folder / f"{value}.err"
         command = [sys.executable, str(program), *map(str, arguments)]
-        if "ssh" in arguments or "-H" in arguments:
+        if {"-H", "ssh", "mpi", "slurm", "sge"} & set(arguments):
             command[2:2] = ["--env", name]
+        command = [*before, *command]
+        if inside:
+            command = [*entering(inside, cwd), *command]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("DMLC_")}
+        environment["PATH"] += ":/usr/sbin:/sbin"
         environment["PYTHONPATH"] = str(ROOT / "cifar10_dist")  # for the small programs of tests
         with open(self.out, "wb") as out, open(self.err, "wb") as err:
             self.popen = subprocess.Popen(
@@ -44,7 +60,13 @@ class Job:
                 cwd=cwd,
             )
         self.pid = self.popen.pid
+        self.program = program
         self.status = None
+
+    def interrupt(self, number=signal.SIGINT):
+        """Ctrl-C, or another signal, to the launcher, also where it runs in a host."""
+        launchers = self.processes(f" {self.program} ")
+        os.kill(min(launchers, key=lambda pid: os.stat(f"/proc/{pid}").st_ctime), number)
 
     def wait(self, timeout=60):
         """The exit status."""
@@ -142,12 +164,15 @@ def shell(**acts):
     return f"case $DMLC_ROLE$LAUNCH_WORKER_ID in {cases}*) {other};; esac"
 
 
-def why_no_cluster():
-    """Why `tools/cluster.py` cannot work here, or None."""
+def why_no_cluster(*systems):
+    """Why `tools/cluster.py` cannot work here, with these batch systems, or None."""
     if not sys.platform.startswith("linux") or os.geteuid():
         return "needs root on Linux"
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
-    missing = [name for name in ("ip", "tc", "sshd", "rsync") if not shutil.which(name, path=path)]
+    needed = ["ip", "tc", "sshd", "rsync"]
+    for name in systems:
+        needed += cluster_batch.system(name).NEEDED
+    missing = [name for name in needed if not shutil.which(name, path=path)]
     return f"not installed: {', '.join(missing)}" if missing else None
 
 
@@ -155,6 +180,14 @@ def cluster(*arguments, check=True):
     """Run `tools/cluster.py` on the cluster of the tests."""
     command = [sys.executable, str(ROOT / "tools" / "cluster.py"), "--name", "test", *arguments]
     return subprocess.run(command, check=check, text=True, capture_output=True, timeout=60)
+
+
+def entering(host, folder):
+    """The words before a command that runs it in a host of the cluster, without ssh."""
+    holder = json.loads((CLUSTER / "state.json").read_text())["holders"][host][0]
+    (pid,) = pathlib.Path(f"/proc/{holder}/task/{holder}/children").read_text().split()
+    user = ("env", "-C", folder, "HOME=/home/ubuntu", "USER=ubuntu", "LOGNAME=ubuntu")
+    return ["nsenter", "--all", f"--target={pid}", *map(str, user)]
 
 
 def on_hosts(hosts="hosts"):

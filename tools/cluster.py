@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Real ssh hosts on this one machine, to rehearse a job on several.
 
-    sudo python tools/cluster.py up --hosts 2 [--rate 1gbit]   start d1, d2, …
+    sudo python tools/cluster.py up --hosts 2 [--rate 1gbit] [--with slurm]   start d1, d2, …
     sudo python tools/cluster.py status                        what is up, bytes that crossed
     sudo python tools/cluster.py ssh d1 [COMMAND]              look around on one
     sudo python tools/cluster.py cut d2                        pull its cable out
@@ -16,6 +16,10 @@ Each host is a set of Linux namespaces: its own network address on a bridge, hos
 table, /home, /run and /dev/shm, and an OpenSSH server with a key made for this cluster. You log in
 as `ubuntu`, with this Python first on PATH. All else of the file system is this machine's. Hosts
 live as long as the processes that hold their namespaces, and what they hold goes with them.
+
+`--with slurm`, `sge`, `mpi`, or several with commas, also puts up Debian's Slurm, Grid Engine or
+Open MPI. Log in to d1 (`ssh d1`) to type `sinfo`, `sbatch`, `qsub` or `mpirun`. These hosts share
+/home.
 """
 
 import argparse
@@ -25,6 +29,7 @@ import os
 import re
 import sys
 
+from cluster_batch import SYSTEMS, working
 from cluster_network import HOST_NAME, Cluster, Problem, require, run
 
 
@@ -45,13 +50,16 @@ def status(cluster, _):
         count = link["stats64"]
         sent, received = count["rx"]["bytes"], count["tx"]["bytes"]  # the bridge's end of the cable
         print(f"{name} {address} {state}, sent {sent} bytes, received {received} bytes")
+    for system in cluster.state["with"]:
+        print(f"{system}: {working(system, cluster)} of {len(cluster.state['addresses'])} hosts")
 
 
 def up(cluster, args):
     if args.hosts < 1 or args.hosts > 200:
         raise Problem(f"--hosts {args.hosts}: 1 to 200")
-    cluster.up(args.hosts, args.rate)
-    print(f"{' '.join(cluster.state['addresses'])} are up")
+    cluster.up(args.hosts, args.rate, args.systems)
+    with_systems = f" with {', '.join(args.systems)}" if args.systems else ""
+    print(f"{' '.join(cluster.state['addresses'])} are up{with_systems}")
     print(f"-H {cluster.folder}/hosts --ssh-option=-F{cluster.folder}/ssh_config")
 
 
@@ -68,6 +76,15 @@ def set_link(cluster, args):
     cluster.pid(args.host)
     state = "down" if args.action == "cut" else "up"
     run("ip", "link", "set", args.host, state, inside=cluster.pid("switch"))
+
+
+def systems(text):
+    """The names of batch systems, each once."""
+    names = sorted(set(text.split(",")))
+    for name in names:
+        if name not in SYSTEMS:
+            raise argparse.ArgumentTypeError(f"{name!r}: one or more of {','.join(SYSTEMS)}")
+    return names
 
 
 def parse_args(argv):
@@ -88,6 +105,14 @@ def parse_args(argv):
             action.add_argument("command", nargs=argparse.REMAINDER)
         if function is up:
             action.add_argument("--hosts", type=int, default=2)
+            action.add_argument(
+                "--with",
+                dest="systems",
+                type=systems,
+                default=[],
+                metavar="SYSTEMS",
+                help=f"batch systems to start on the hosts, with commas: {', '.join(SYSTEMS)}",
+            )
             action.add_argument("--rate", help="of each cable, as tc has it: 1gbit, 100mbit")
     args = parser.parse_args(argv)
     if args.name and (HOST_NAME.fullmatch(args.name) or not re.fullmatch(r"[\w-]+", args.name)):
@@ -103,7 +128,7 @@ def main(argv=None):
     cluster = Cluster(args.name)
     try:
         if args.action != "ssh":
-            require()
+            require(getattr(args, "systems", ()))
         guard = cluster.locked() if args.action in ("up", "down") else contextlib.nullcontext()
         with guard:
             ACTIONS[args.action](cluster, args)

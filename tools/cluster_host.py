@@ -1,6 +1,6 @@
 """One host of `cluster.py`: its files, and the process that is its process number 1.
 
-Run as `python cluster_host.py FOLDER NAME`, already inside new namespaces.
+Run as `python cluster_host.py FOLDER NAME [SYSTEM …]`, already inside new namespaces.
 """
 
 import os
@@ -9,6 +9,8 @@ import shutil
 import socket
 import subprocess
 import sys
+
+from cluster_batch import mount, system
 
 SSHD_CONFIG = """\
 ListenAddress {address}
@@ -53,14 +55,11 @@ def write_files(folder, name, addresses):
     (folder / "hosts").write_text("127.0.0.1 localhost\n" + "".join(lines))
 
 
-def mount(*arguments):
-    subprocess.run(["mount", *map(str, arguments)], check=True)
-
-
-def make_private(folder, name):
+def make_private(folder, name, systems):
     """Cover what a host must not share with this machine."""
     socket.sethostname(name)
-    home = folder / "home"
+    # Clusters with a batch system nearly always share /home, for scripts and what they print.
+    home = (folder.parent / "d1" if systems else folder) / "home"
     for path in {sys.prefix, sys.base_prefix, str(folder.parents[1])}:
         if path.startswith("/home/"):  # still needed: this Python, and the cluster's own files
             (home / path[len("/home/") :]).mkdir(parents=True, exist_ok=True)
@@ -79,11 +78,13 @@ def expect(word):
         sys.exit(1)
 
 
-def main(folder, name):
-    """Be process number 1: start sshd, then reap what nobody waits for."""
-    make_private(folder, name)
+def main(folder, name, systems):
+    """Be process number 1: start the daemons, then reap what nobody waits for."""
+    make_private(folder, name, systems)
     expect("wired")
     subprocess.Popen([shutil.which("sshd"), "-D", "-e", "-f", folder / "sshd_config"])
+    for each in systems:
+        system(each).start(folder, name)
     expect("keep")
     while True:
         try:
@@ -93,4 +94,4 @@ def main(folder, name):
 
 
 if __name__ == "__main__":
-    main(pathlib.Path(sys.argv[1]), sys.argv[2])
+    main(pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:])

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 
+import cluster_batch
 from cluster_host import write_files
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -61,12 +62,14 @@ def run(*command, inside=None, check=True):
     return done.stdout
 
 
-def require():
+def require(systems=()):
     """Say what is missing, all of it at once."""
     if not sys.platform.startswith("linux"):
         raise Problem(f"needs Linux's network namespaces; this is {platform.system()}")
     os.environ["PATH"] += os.pathsep + "/usr/sbin:/sbin"
-    missing = sorted({package for name, package in NEEDED.items() if not shutil.which(name)})
+    needed = [NEEDED, *(cluster_batch.system(each).NEEDED for each in systems)]
+    programs = [pair for each in needed for pair in each.items()]
+    missing = sorted({package for name, package in programs if not shutil.which(name)})
     if missing:
         raise Problem(f"not installed: {', '.join(missing)} (apt-get install {' '.join(missing)})")
     if os.geteuid():
@@ -145,10 +148,12 @@ class Cluster:
         log = (self.folder / f"{name}.log").read_text().strip()
         raise Problem(f"unshare: {log or process.returncode}")
 
-    def up(self, count, rate):
+    def up(self, count, rate, systems):
         """Start everything, or nothing."""
         names = [f"d{i + 1}" for i in range(count)]
-        if sorted(self.living()) == sorted([*names, "switch"]) and self.state["rate"] == rate:
+        asked = {"rate": rate, "with": systems}
+        is_same = asked.items() <= self.state.items()
+        if is_same and sorted(self.living()) == sorted([*names, "switch"]):
             return
         self.down()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -157,7 +162,7 @@ class Cluster:
         try:
             subnet = self.free_subnet()
             addresses = {name: f"{subnet}.{9 + i}" for i, name in enumerate(names)}
-            self.state.update(addresses=addresses, rate=rate)
+            self.state.update(asked, addresses=addresses)
             run(
                 "ssh-keygen", "-qt", "ed25519", "-N", "", "-C", "cluster", "-f", self.folder / "key"
             )
@@ -167,15 +172,22 @@ class Cluster:
             for name, address in addresses.items():
                 write_files(self.folder / name, name, addresses)
                 program = pathlib.Path(__file__).with_name("cluster_host.py")
-                holder = self.hold(name, sys.executable, program, self.folder / name, name)
+                folder = self.folder / name
+                holder = self.hold(name, sys.executable, program, folder, name, *systems)
                 holders.append(holder)
                 self.wire(name, address, rate)
             self.write_lists()
+            for each in systems:
+                cluster_batch.system(each).write_files(self.folder / "d1", addresses)
             for holder in holders:
                 holder.stdin.write(b"wired\n")
                 holder.stdin.flush()
             for name in names:
                 self.wait_for(name)
+            for each in systems:
+                reason = cluster_batch.why_not(each, self)
+                if reason:
+                    raise Problem(f"{each} did not start: {reason}")
             (self.folder / "state.json").write_text(json.dumps(self.state))
             self.hand_over()
             for holder in holders:
@@ -243,11 +255,15 @@ class Cluster:
                 if path == self.folder or path.is_file():
                     os.chown(path, *ids)
 
+    def ask(self, name, command):
+        """What a command on a host prints; nothing if it cannot be reached."""
+        ssh = ("ssh", "-F", self.folder / "ssh_config", "-oBatchMode=yes", *ENDS, name)
+        return run(*ssh, command, check=False)
+
     def wait_for(self, name):
         """Until a host lets us in."""
         for _ in range(50):
-            ssh = ("ssh", "-F", self.folder / "ssh_config", "-oBatchMode=yes", *ENDS, name)
-            if run(*ssh, "hostname", check=False).strip() == name:
+            if self.ask(name, "hostname").strip() == name:
                 return
             time.sleep(0.1)
         log = (self.folder / f"{name}.log").read_text().strip().splitlines()

@@ -12,7 +12,6 @@ Only check whether the hosts are ready, or print what would be run:
     python tools/launch.py -n 4 -H hosts --dry-run python train.py
 """
 
-import argparse
 import collections
 import contextlib
 import os
@@ -20,181 +19,61 @@ import re
 import signal
 import sys
 
-from launcher import dryrun, local, manual, ssh
+from launcher import allocation, dryrun, local, mpi, sge, slurm, ssh, submit
 from launcher.environment import EnvironmentMistake, make_mask, passed
 from launcher.hosts import LOCAL, HostsError, read_hosts
 from launcher.job import Job, PlacementMistake, place
-from launcher.output import Console, open_closed_streams, parse_show
+from launcher.options import make_parser
+from launcher.output import Console, open_closed_streams
 from launcher.record import Record, locked
 from launcher.restarts import run_job
 from launcher.writer import finish
 
-AVAILABLE = ("local", "ssh")
+STARTERS = {"local": local, "ssh": ssh, "mpi": mpi, "slurm": slurm, "sge": sge}
+SUBMITTED = ("slurm", "sge")  # outside of an allocation
+NEEDS = {  # an option: the ways of starting that it means something to
+    "sync_dst_dir": ("ssh", "mpi"),
+    "hostfile": ("ssh", "mpi", "slurm", "sge"),
+    "interface": ("ssh", "mpi", "slurm", "sge"),
+    "launcher_option": ("mpi", "slurm", "sge"),
+}
 
 
-def given(text):
-    if not text.strip():
-        raise argparse.ArgumentTypeError(f"{text!r} is empty: is a variable not set?")
-    return text
+def check_launcher(parser, args):
+    """Is the way of starting known, and does it know the options that are given?"""
+    if args.launcher == "yarn":
+        parser.error("--launcher yarn is not written: --launcher ssh -H FILE can use its hosts")
+    if args.launcher not in STARTERS:
+        parser.error(f"--launcher {args.launcher}: available are {', '.join(STARTERS)}")
+    for name, launchers in NEEDS.items():
+        if getattr(args, name) and args.launcher not in launchers:
+            flag = "--" + name.replace("_", "-")
+            parser.error(f"{flag} is for --launcher {', '.join(launchers)}, not {args.launcher}")
+    args.is_submitted = "LAUNCH_SUBMITTED" in os.environ
+    is_inside = {"slurm": "SLURM_JOB_ID", "sge": "PE_HOSTFILE"}.get(args.launcher)
+    args.submits = is_inside is not None and is_inside not in os.environ
 
 
-def count(text):
-    if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= 1000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1000")
-    return int(text)
-
-
-def seconds(text):
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return value
-
-
-def whole(text):
-    if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
-    return int(text)
-
-
-def port(text):
-    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port: 1 to 65535")
-    return int(text)
-
-
-def make_parser():
-    """The options; `manual.TEXT` explains how they work together."""
-    parser = argparse.ArgumentParser(
-        prog="launch.py",
-        usage="launch.py -n N [-s N] [-H HOSTS] [options] COMMAND",
-        description=re.sub(r"\n    launch.py.*\n", "", __doc__),
-        epilog=manual.TEXT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    add = parser.add_argument_group("what and where").add_argument
-    add("-n", "--num-workers", type=count, required=True, metavar="N", help="number of workers")
-    add(
-        "-s",
-        "--num-servers",
-        type=count,
-        metavar="N",
-        help="number of servers; default: as many as workers",
-    )
-    add("-H", "--hostfile", type=given, metavar="HOSTS", help="a file of hosts, or names: d1,d2")
-    add(
-        "--launcher",
-        type=given,
-        metavar="NAME",
-        help=f"{', '.join(AVAILABLE)}; default: ssh with -H, else local",
-    )
-    add(
-        "--sync-dst-dir",
-        type=given,
-        metavar="DIR",
-        help="copy this folder to DIR on every host, and run there",
-    )
-    add(
-        "--sync-exclude",
-        type=given,
-        action="append",
-        default=[],
-        metavar="PATTERN",
-        help="do not copy these files",
-    )
-    add(
-        "--placement",
-        choices=("round-robin", "fill"),
-        default="round-robin",
-        help="round-robin (default): hosts in turn, ignoring slots; fill: slots of a host first",
-    )
-    add(
-        "--ssh-option",
-        type=given,
-        action="append",
-        default=[],
-        metavar="OPTION",
-        help="option of ssh itself, as in --ssh-option=-Ffile",
-    )
-    add("--port", type=port, metavar="N", help="port of the scheduler; default: a free one")
-    add(
-        "--interface",
-        type=given,
-        metavar="NAME",
-        help="network interface to use on the hosts; default: the one that routes",
-    )
-    add("--p3", action="store_true", help="MXNet's P3 transport: small slices, by priority")
-    add("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="what to run in every role")
-    add = parser.add_argument_group("environment of the processes").add_argument
-    for name, whose in (("env", "all"), ("env-worker", "workers"), ("env-server", "servers")):
-        what = {"default": [], "metavar": "NAME[=VALUE]", "help": f"for {whose}"}
-        add(f"--{name}", type=given, action="append", **what)
-    add = parser.add_argument_group("before the start").add_argument
-    add("--check", action="store_true", help="only check whether the hosts are ready")
-    add("--no-check", action="store_true", help="start without this check")
-    add("--dry-run", action="store_true", help="only print a script that runs the same by hand")
-    add = parser.add_argument_group("output").add_argument
-    add("--log-dir", type=given, metavar="DIR", help="write a log of every process, and job.json")
-    add(
-        "--show",
-        type=parse_show,
-        metavar="WHICH",
-        help="show the output of these processes only: worker:0,server:*",
-    )
-    add("--timestamps", action="store_true", help="put the time in front of every line")
-    add = parser.add_argument_group("time limits (S in seconds) and restarts").add_argument
-    add(
-        "--start-timeout",
-        type=seconds,
-        default=600,
-        metavar="S",
-        help="limit for all processes to find each other; default 600, 0: no limit",
-    )
-    add(
-        "--timeout",
-        type=seconds,
-        default=0,
-        metavar="S",
-        help="limit for the whole job; default: no limit",
-    )
-    add(
-        "--stall-timeout",
-        type=seconds,
-        default=0,
-        metavar="S",
-        help="limit for silence of all processes; default: no limit",
-    )
-    add(
-        "--grace",
-        type=seconds,
-        default=15,
-        metavar="S",
-        help="time for workers to save after a request to stop; default 15",
-    )
-    add(
-        "--max-restarts",
-        type=whole,
-        default=0,
-        metavar="N",
-        help="start the whole job again after a failure, up to N times; default 0",
-    )
-    add(
-        "--min-uptime",
-        type=seconds,
-        default=30,
-        metavar="S",
-        help="do not restart a job that failed sooner; default 30",
-    )
-    return parser
+def find_hosts(args):
+    """The hosts of the job: those given, or those of the allocation that we are in."""
+    if args.submits:  # how many is all that is known
+        return [LOCAL] * args.num_workers
+    if args.launcher == "local":
+        return [LOCAL]
+    hosts = read_hosts(args.hostfile) if args.hostfile else allocation.find_hosts()
+    for host in hosts if args.launcher != "ssh" else ():
+        if host.port or host.user:
+            raise HostsError(f"{host}: port and user are for --launcher ssh; others have none")
+    if not hosts and args.launcher == "mpi":
+        return [LOCAL]
+    if not hosts:
+        raise HostsError("--launcher ssh needs the hosts: -H FILE, or -H d1,d2")
+    return hosts
 
 
 def parse_args(argv=None):
     """Read the command line; every mistake ends the program with one line and status 2."""
-    parser = make_parser()
+    parser = make_parser(re.sub(r"\n    launch.py.*\n", "", __doc__), STARTERS)
     parser.print_usage = lambda file=None: None  # one line, not five
     args = parser.parse_args(argv)
     if args.command[:1] == ["--"]:
@@ -207,14 +86,7 @@ def parse_args(argv=None):
         parser.error("the command begins with an empty word: is a variable not set?")
     if args.launcher is None:
         args.launcher = "ssh" if args.hostfile else "local"
-    if args.launcher not in AVAILABLE:
-        parser.error(f"--launcher {args.launcher}: available are {', '.join(AVAILABLE)}")
-    if args.launcher == "ssh" and not args.hostfile:
-        parser.error("--launcher ssh needs the hosts: -H FILE, or -H d1,d2")
-    if args.launcher == "local":
-        for name in ("hostfile", "sync_dst_dir", "interface"):
-            if getattr(args, name):
-                parser.error(f"--{name.replace('_', '-')} is for --launcher ssh")
+    check_launcher(parser, args)
     if args.num_servers is None:
         args.num_servers = args.num_workers
     if args.num_servers > max(16, 4 * args.num_workers):
@@ -234,7 +106,7 @@ def parse_args(argv=None):
     except FileNotFoundError:
         parser.error("the folder you are in was deleted: cd to another")
     try:
-        args.hosts = read_hosts(args.hostfile) if args.launcher == "ssh" else [LOCAL]
+        args.hosts = find_hosts(args)
         args.processes = place(args.num_workers, args.num_servers, args.hosts, args.placement)
         args.roles_env = passed(args, os.environ)
         for role, rank in args.show or ():
@@ -260,6 +132,7 @@ def handled(requests):
     """
     stops = []
     numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGTSTP]
+    numbers += [signal.SIGUSR2, signal.SIGXCPU]  # Grid Engine is going to kill the job
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not under nohup
         numbers.append(signal.SIGHUP)
 
@@ -277,11 +150,32 @@ def handled(requests):
             signal.signal(number, handler)
 
 
+def submit_job(argv, args):
+    """Hand the job to a batch system; returns its exit status."""
+    system, environ = STARTERS[args.launcher], dict(os.environ)
+    try:
+        text = submit.script(system, argv, args, environ)
+    except (HostsError, EnvironmentMistake) as error:
+        print(f"launch.py: error: {error}", file=sys.stderr)
+        return 2
+    if args.dry_run:
+        print(text.rstrip())
+        return 0
+    requests = collections.deque()
+    console = Console(requests)
+    with handled(requests) as stops:
+        status = submit.run(system, text, args, environ, console, requests)
+        if not finish(console.writers, stops):
+            os._exit(status)
+    return status
+
+
 def main(argv=None):
     """Run a job from the command line; returns its exit status."""
     open_closed_streams()
     args = parse_args(argv)
-    by_ssh = args.launcher == "ssh"
+    if args.submits:
+        return submit_job(sys.argv[1:] if argv is None else argv, args)
     job = Job(
         command=args.command,
         hosts=args.hosts,
@@ -289,15 +183,18 @@ def main(argv=None):
         directory=args.sync_dst_dir or args.here,
         source=args.here,
         options=args,
-        supervisor=(lambda host: ssh.supervisor(host, args)) if by_ssh else local.supervisor,
+        starter=STARTERS[args.launcher],
         env=args.roles_env,
     )
+    if args.is_submitted:
+        job.id = os.environ["LAUNCH_SUBMITTED"]  # the same when the batch system starts it again
+        job.earlier_tries = STARTERS[args.launcher].earlier_tries(os.environ)
     if args.dry_run:
         print(dryrun.describe_job(job).encode(errors="backslashreplace").decode())
         return 0
     mask = make_mask(args.command, os.environ, *args.roles_env.values())
     requests = collections.deque()
-    console = Console(requests, args.timestamps, args.show, mask, by_ssh)
+    console = Console(requests, args.timestamps, args.show, mask, args.launcher != "local")
     record = Record(args.log_dir, job, console.say, mask)
     with handled(requests) as stops, locked(args.log_dir) as is_ours:
         if is_ours:

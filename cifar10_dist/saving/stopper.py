@@ -19,6 +19,7 @@ from process.messages import say
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 GRACE_S = 15  # what the launcher gives workers to save, unless it says otherwise
+SAME_S = 3  # one request: a batch system and the launcher may both pass it on
 # Pushed as a flag: any gradient compression still sends something for it.
 RAISED = 1e6
 
@@ -27,7 +28,8 @@ class Stopper:
     """Takes TERM and USR1, and brings all workers to an end after the same step.
 
     Before :meth:`watch_training` there is nothing to save, and the process ends at once. Later a
-    second TERM ends it at once, and so does a grace time without a step and without work.
+    second TERM ends it at once (one within 3 s is the same request), and so does a grace time
+    without a step and without work.
 
     Parameters
     ----------
@@ -38,7 +40,8 @@ class Stopper:
 
     def __init__(self, is_active):
         self.is_active, self.is_requested = is_active, False
-        self._is_training, self._flag, self._terms = False, None, 0
+        self._is_training, self._flag = False, None
+        self._terms, self._termed = 0, -SAME_S
         self._grace_s = grace_s(GRACE_S)
         self._seen = time.monotonic()
         self._before, self._writer = {}, None  # the handlers that were there; the pipe
@@ -113,7 +116,9 @@ class Stopper:
                 end(143, f"no step for {self._grace_s:g} s after the request to stop")
 
     def _take(self, request):
-        self._terms += request == signal.SIGTERM
+        if request == signal.SIGTERM and time.monotonic() > self._termed + SAME_S:
+            self._terms += 1
+            self._termed = time.monotonic()
         if not self._is_training:
             end(STOPPED, f"{request.name}: stopped before the training began")
         if self._terms > 1:

@@ -23,7 +23,7 @@ LAUNCH = [sys.executable, str(ROOT / "tools" / "launch.py")]
 words = st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
 
 
-@given(st.from_regex(r"[^-\0][^\0]*", fullmatch=True), words)
+@given(st.from_regex(r"[^-\0\s][^\0]*", fullmatch=True), words)
 def test_the_command_line_of_the_program_is_left_alone(program, rest):
     assert parse_args(["-n", "2", program, *rest]).command == [program, *rest]
 
@@ -64,7 +64,11 @@ def test_options_of_the_program_stay_its_own():
         (["-n", "2", ""], "the command begins with an empty word: is a variable not set?"),
         (["-n", "2", "", "train.py"], "the command begins with an empty word"),
         (["-n", "2", "--sync", "d", "x"], "--sync"),
-        (["-n", "2", "--launcher", "mesos", "x"], "--launcher mesos: available are local, ssh"),
+        (
+            ["-n", "2", "--launcher", "mesos", "x"],
+            "--launcher mesos: available are local, ssh,",
+        ),
+        (["-n", "2", "--launcher", "yarn", "x"], "--launcher yarn is not written: "),
         (["-n", "2", "--launcher", "ssh", "x"], "--launcher ssh needs the hosts"),
         (["-n", "2", "-H", "no/such/file", "x"], "no/such/file: No such file"),
         (["-n", "2", "-H-oProxyCommand=x,d2", "x"], "is not a host name"),

@@ -59,6 +59,9 @@ def test_a_second_term_ends_at_once(tmp_path):
     job.wait_for("Epoch[0] Batch [1]")
     os.kill(job.pid, signal.SIGTERM)
     job.wait_for("will save and stop after this step")
+    os.kill(job.pid, signal.SIGTERM)  # the same request: a batch system and the launcher send it
+    time.sleep(3.5)
+    assert job.popen.poll() is None
     os.kill(job.pid, signal.SIGTERM)
     finished(job, 143)
     assert "a second SIGTERM: stopped without saving" in job.text()

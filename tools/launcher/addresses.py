@@ -1,5 +1,7 @@
 """At which addresses the processes find each other, and how an address sets a rank."""
 
+import re
+
 ELSEWHERE = "192.0.2.1"  # reserved for examples: whatever routes there is a host's main address
 
 
@@ -9,18 +11,18 @@ def scheduler_address(reached):
     Parameters
     ----------
     reached : list of str
-        The address at which ssh found each host; "" if that is not known.
+        The address at which each host was reached, or its name; "" if that is not known.
 
     Returns
     -------
     address, toward : str, str or None
-        With `toward`, the first host has to say from which address it sends there: ssh found it by
-        IPv6, which MXNet cannot use, or from that host itself.
+        With `toward`, the first host has to say from which address it sends there: only its name
+        is known, or an IPv6 address, which MXNet cannot use, or it was reached from itself.
     """
     first = reached[0]
-    by_ipv6, from_itself = ":" in first, first.startswith("127.")
-    others = [a for a in reached if a and ":" not in a and not a.startswith("127.")]
-    if by_ipv6 or (from_itself and others):
+    others = [a for a in reached[1:] if a and ":" not in a and not a.startswith("127.")]
+    is_ipv4, from_itself = re.fullmatch(r"[0-9.]+", first), first.startswith("127.")
+    if not is_ipv4 or (from_itself and others):
         return first, (others or [ELSEWHERE])[0]
     return first, None
 

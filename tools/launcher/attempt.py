@@ -40,7 +40,7 @@ class Attempt(Watch):
         # Not the job's: what ends the processes of a try must not find those of the next.
         self.mark = f"LAUNCH_MARK_{secrets.token_hex(8)}"
         self.over = threading.Event()
-        self.logins = Logins(job.supervisor, self.events)
+        self.logins = Logins(job, self.events)
 
     def run(self):
         """Run to the end; raises Failure unless all workers end with 0."""
@@ -90,7 +90,7 @@ class Attempt(Watch):
             lost = [c.why_closed() for c in self.connections.values() if c.closed]
             raise Failure("\n".join(lost), self.failure.status, kind="away")
         for connection in self.connections.values():
-            connection.order("hold", mark=self.mark)
+            connection.order("hold", mark=self.mark, asks=self.job.is_in_batch_system)
             connection.order("output", held=self.held)  # which one that was late has not heard
 
     def on_closed(self, connection, status):
@@ -109,7 +109,7 @@ class Attempt(Watch):
             return addresses[self.job.hosts[0]], addresses
         if len(everyone) == 1:
             return "127.0.0.1", {everyone[0].host: "127.0.0.1"}
-        reached = [((c.ready["ssh"] or "").split() + [""] * 3)[2] for c in everyone]
+        reached = [self.job.starter.address(c.host, c.ready) for c in everyone]
         root, toward = scheduler_address(reached)
         if toward:
             root = self.own_addresses(everyone[:1], toward)[everyone[0].host]
@@ -191,14 +191,15 @@ class Attempt(Watch):
     def start(self, root, port, addresses):
         """Start every process."""
         self.connections[self.job.hosts[0]].order("release")
+        number = self.job.earlier_tries + self.number
         for process in self.job.processes:
             connection = self.connections[process.host]
             self.members[process.name] = Member(process, connection)
             self.record.open(process)
             processors = connection.ready["processors"]
             address = addresses[process.host]
-            env = jobs.environment(self.job, process, root, port, address, processors, self.number)
-            command, cwd = self.job.argv, self.job.directory
+            env = jobs.environment(self.job, process, root, port, address, processors, number)
+            command, cwd = self.job.argv_of(process.role), self.job.directory
             connection.order("start", name=process.name, command=command, cwd=cwd, env=env)
             self.record.host(process.host, address=address, processors=processors)
         self.last_output = self.running_since = time.monotonic()
@@ -226,6 +227,9 @@ class Attempt(Watch):
         elif not failure:
             self.done = True
             self.wait(FINISH_S)
+        if self.job.is_in_batch_system:  # where they ignore TERM
+            others = [m.process.name for m in self.living() if m.process.role != "worker"]
+            self.order_stop(0, others)
         self.order_stop(GRACE_S)
         self.wait(GRACE_S + 2)
 

@@ -36,6 +36,7 @@ REPORTS = {
     "line": {"name", "stream", "text", "end"},
     "hung": {"name"},
     "exit": {"name", "status"},
+    "asked": {"number"},
     "leaving": {"why"},
     "done": set(),
 }
@@ -115,8 +116,10 @@ class Connection:
         what = "the connection ended" if self.ready else "no connection"
         if self.given_up:
             return f"{self.host}: {what}: {self.given_up}"
-        words = [line for line in self.last_words if line.strip(" @\r") and "Warning:" not in line]
-        return f"{self.host}: {what}: {words[-1] if words else f'status {self.popen.returncode}'}"
+        words = [line for line in self.last_words if line.strip(" @-\r") and "Warning:" not in line]
+        is_banner = self.popen.args[0] == "mpirun"  # its causes come first, in many lines
+        word = (words or [f"status {self.popen.returncode}"])[0 if is_banner else -1]
+        return f"{self.host}: {what}: {word}"
 
     def _write(self, text):
         with contextlib.suppress(OSError, ValueError):

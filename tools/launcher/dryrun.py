@@ -6,17 +6,19 @@ import shlex
 import subprocess
 
 from launcher import job as jobs
-from launcher import ssh
+from launcher import local, ssh
 from launcher.environment import SECRET, mask_words
 
 PORT = 9091  # of the scheduler, without --port
 # The address of a host that routes to the scheduler's, or that of an interface. It is announced in
 # octal: see addresses.py.
-TOWARD_ROOT = """python3 -c 'import socket, sys
+TOWARD = """import socket, sys
 probe = socket.socket(type=socket.SOCK_DGRAM)
 probe.connect((sys.argv[1], 9))
-print(probe.getsockname()[0])' "$root\""""
+print(probe.getsockname()[0])"""
+TOWARD_ROOT = f"python3 -c '{TOWARD}' \"$root\""
 OF_INTERFACE = r"ip -4 -o addr show dev {} | sed -n '1s/.* inet \([0-9.]*\).*/\1/p'"
+HERE_END = "END_OF_THIS_HOST"
 OCTAL = "printf '0%o.0%o.0%o.0%o' $(echo \"$own\" | tr . ' ')"
 
 
@@ -36,20 +38,38 @@ def describe_job(job):
     if job.options.sync_dst_dir:
         lines.append("# Copy the folder, here:")
         lines += [_quoted(ssh.copy_argv(host, job.source, job.options)) for host in hosts]
+    reach = getattr(job.starter, "argv", None)  # runs a command on a host, with its input
+    if reach and addresses:
+        lines.append(f"root=$({_root_from_here(job, reach)})")
     for host in hosts:
         processes = [process for process in job.processes if process.host == host]
         lines.append(f"# {host}: {', '.join(map(str, processes))}")
         if job.options.launcher == "ssh":
             login = _quoted([*ssh.ssh_argv(host, job.options), "--", host.name])
             lines.append("# log in: " + login.replace("\n", " "))
-        lines += _block(job, host, processes, addresses)
-    return "\n".join(lines)
+        block = _block(job, host, processes, addresses)
+        if reach:
+            argv = _quoted(reach(host, job.options, ["bash", "-s"]))
+            block = [f"{argv} \"${{root-}}\" <<'{HERE_END}' &", "root=$1", *block, HERE_END]
+        lines += block
+    return "\n".join(lines + ["wait"] * bool(reach))
+
+
+def _root_from_here(job, reach):
+    """A command that prints the address of the first host."""
+    interface = job.options.interface
+    if interface:
+        how = ["sh", "-c", OF_INTERFACE.format(_quote(interface))]
+    else:
+        other = next(host for host in job.hosts if host != job.hosts[0])
+        how = ["python3", "-c", TOWARD, other.name]
+    return _quoted(reach(job.hosts[0], job.options, how))
 
 
 def _block(job, host, processes, addresses):
     """What runs on one host. Ctrl-C ends it."""
     secrets = sorted({name for p in processes for name in job.env[p.role] if SECRET.search(name)})
-    env = job.supervisor(host)[1] or {}
+    env = {} if job.options.launcher in ("ssh", "mpi") else local.supervisor()[1]
     workers = max(1, job.count("worker", host))
     is_absolute = os.path.isabs(job.directory)  # else it is in the home there
     return [
@@ -71,7 +91,8 @@ def _block(job, host, processes, addresses):
 def _addresses(job):
     """Lines that set $root, the address of the scheduler, and $octal, that of this host."""
     first, interface = job.hosts[0], job.options.interface
-    root = None if interface else _known_address(first, job.options)
+    is_by_ssh = job.options.launcher == "ssh"
+    root = _known_address(first, job.options) if is_by_ssh and not interface else None
     return [
         f"root={root}" if root else f': "${{root:?set it first: the IPv4 address of {first}}}"',
         f"own=$({OF_INTERFACE.format(_quote(interface)) if interface else TOWARD_ROOT})",

@@ -4,7 +4,7 @@ import re
 import secrets
 import time
 from dataclasses import dataclass, field
-from typing import Callable, List
+from typing import List
 
 from launcher.addresses import announced_address
 from launcher.hosts import Host
@@ -40,12 +40,14 @@ class Job:
         As given; the first one gets the scheduler.
     directory, source : str
         Where the command runs, on every host; what `--sync-dst-dir` copies there.
-    supervisor : callable
-        Gives for a host the command that starts its supervisor, and the environment for that.
+    starter : module
+        The way of starting: `local`, `ssh`, `mpi`, `slurm` or `sge`.
     env : dict
         role: what the user wants passed.
     id : str
         Differs from that of any other job.
+    earlier_tries : int
+        How often a batch system has started the job before.
     """
 
     command: List[str]
@@ -54,14 +56,24 @@ class Job:
     directory: str
     source: str
     options: object
-    supervisor: Callable
+    starter: object
     env: dict
     began: float = field(default_factory=time.monotonic)
     id: str = field(default_factory=lambda: secrets.token_hex(8))
+    earlier_tries: int = 0
 
     def count(self, role, host=None):
         """How many processes of a role there are (on one host)."""
         return sum(p.role == role and host in (None, p.host) for p in self.processes)
+
+    def supervisor(self, host):
+        """The command that starts the supervisor of a host, and the environment for that."""
+        return self.starter.supervisor(host, self.options)
+
+    @property
+    def is_in_batch_system(self):
+        """Does a batch system watch the processes, and signal them when it wants their end?"""
+        return self.options.launcher in ("slurm", "sge")
 
     @property
     def argv(self):
@@ -72,6 +84,11 @@ class Job:
         if len(self.command) == 1:
             return ["sh", "-c", self.command[0]]
         return ["env", *self.command] if sets_variable(self.command[0]) else self.command
+
+    def argv_of(self, role):
+        """What is run in a role: a batch system may need more around it."""
+        shielded = getattr(self.starter, "shielded", None)
+        return shielded(role, self.argv) if shielded else self.argv
 
 
 def sets_variable(word):

@@ -8,7 +8,7 @@ import sys
 from launcher.connection import REMOTE_PYTHON
 
 
-def supervisor(_host=None):
+def supervisor(_host=None, _options=None):
     """The command that starts the supervisor, and its environment, which the processes inherit.
 
     In a command `python` means this Python if it belongs to a virtual environment, activated or
@@ -19,3 +19,8 @@ def supervisor(_host=None):
         folder = str(pathlib.Path(sys.executable).parent)
         env["PATH"] = os.pathsep.join([folder, env.get("PATH", os.defpath)])
     return [sys.executable, "-I", "-c", REMOTE_PYTHON], env
+
+
+def address(_host, _ready):
+    """Where other hosts find this one: there are none."""
+    return ""

@@ -20,14 +20,13 @@ class Logins:
 
     Parameters
     ----------
-    supervisor : callable
-        As in `Job`.
+    job : Job
     events : queue.Queue
         For the connections.
     """
 
-    def __init__(self, supervisor, events):
-        self.supervisor, self.events = supervisor, events
+    def __init__(self, job, events):
+        self.job, self.events = job, events
         self.tries = collections.Counter()  # by host
         self.due = {}  # by host: when to try it again
         self.end = time.monotonic() + LOGIN_S
@@ -35,14 +34,13 @@ class Logins:
     def open(self, host):
         """Log in to a host; returns the Connection."""
         self.tries[host] += 1
-        argv, env = self.supervisor(host)
         try:
+            argv, env = self.job.supervisor(host)
             return Connection(host, argv, self.events, env)
         except FileNotFoundError:
-            why = f"{argv[0]} is not installed here: apt-get install openssh-client"
-            raise Failure(why) from None
+            raise Failure(self.job.starter.MISSING) from None
         except OSError as error:
-            raise Failure(f"{argv[0]}: {error.strerror}") from None
+            raise Failure(f"{error.filename}: {error.strerror}") from None
 
     def postpone(self, connection):
         """Plan the next try if the server dropped this one; False if there will be none."""

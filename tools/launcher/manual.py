@@ -26,6 +26,27 @@ hosts
   MXNet in that Python. A path that --sync-dst-dir may yet copy is not checked. --check only checks,
   also whether rsync can copy.
 
+batch systems
+  --launcher mpi    mpirun (Open MPI, MPICH, Intel MPI) takes the place of ssh; without -H on the
+    hosts of the allocation that you are in, else on this machine. Open MPI refuses root without
+    --launcher-option=--allow-run-as-root.
+  --launcher slurm  inside an allocation (salloc, sbatch): srun takes the place of ssh. Outside: a
+    batch script is submitted, with one node a worker and one task a node, and its output is
+    followed. Your options for sbatch (inside: srun) win over those of the script:
+    --launcher-option=--nodes=2 --launcher-option=--gres=gpu:4. -H names the nodes.
+  --launcher sge    the same with qsub, and with qrsh inside: one slot a worker in the first
+    parallel environment that there is. Another: --launcher-option="-pe NAME 4".
+  Without -H, --launcher ssh also takes the hosts of an allocation: SLURM_JOB_NODELIST, PE_HOSTFILE,
+    PBS_NODEFILE, LSB_DJOB_HOSTFILE, LSB_HOSTS.
+  The hosts must share this folder; --sync-dst-dir is for ssh and mpi. Output goes to launch-ID.out
+    and .err here, or in --log-dir.
+  A submitted job belongs to the system: if this launcher is killed, the job goes on. INT (Ctrl-C) or
+    TERM asks it to save and end, a second one cancels it. When the system wants the job to end, the
+    workers get TERM and --grace seconds to save. If the job then ends with 75, and nobody cancelled
+    it, it is queued again, with the next LAUNCH_ATTEMPT.
+  Slurm keeps your environment for the job. Grid Engine gets PATH, LD_LIBRARY_PATH and what ssh
+    passes on. It shows them to all users, and so takes no secrets.
+
 environment variables
   set for every process: DMLC_ROLE, DMLC_PS_ROOT_URI, DMLC_PS_ROOT_PORT, DMLC_NUM_WORKER,
     DMLC_NUM_SERVER, DMLC_NODE_HOST, DMLC_JOB_CLUSTER, LAUNCH_JOB (the same in all tries),

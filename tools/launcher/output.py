@@ -98,6 +98,12 @@ class Console:
             file, writer = self._err
             writer.put(self._write, self._format("launch", line), file)
 
+    def pass_on(self, stream, text):
+        """Show whole lines of another launcher, as they are."""
+        file, writer = self._out if stream == "out" else self._err
+        for line in text.splitlines(keepends=True):
+            writer.put(self._write, line, file)
+
     def _format(self, who, text):
         clock = time.strftime("%H:%M:%S ") if self.timestamps else ""
         return f"{clock}[{who}] {self.mask(text)}\n"

@@ -7,6 +7,8 @@ import time
 LONGEST = 400  # characters shown of a line; Python lists hundreds of modules after a crash
 # a pattern in the last lines, or None for any; the exit status, or None for any; the hint
 HINTS = (
+    (r"mpirun has detected an attempt to run as root", None,
+     "if you mean it: --launcher-option=--allow-run-as-root"),
     (r"Host key verification failed|REMOTE HOST IDENTIFICATION", None,
      "the host's key is not the one you know: if it was reinstalled, ssh-keygen -R HOST"),
     (r"Permission denied \(", None,

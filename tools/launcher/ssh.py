@@ -14,6 +14,7 @@ import tempfile
 
 from launcher.connection import REMOTE_PYTHON
 
+MISSING = "ssh is not installed here: apt-get install openssh-client"
 CONNECT_S = 10
 CAUSE = re.compile(  # lines of rsync or ssh that say why the copy failed; others may be greetings
     r"^ssh: |kex_exchange|Connection (closed|reset|refused)|verification failed|"
@@ -78,6 +79,11 @@ def supervisor(host, options):
     """The command that starts the supervisor of a host, and its environment (as it is here)."""
     remote = f"exec python3 -I -c '{REMOTE_PYTHON}'"
     return [*ssh_argv(host, options), "--", host.name, remote], None
+
+
+def address(_host, ready):
+    """The address at which ssh found the host, "" if that is not known."""
+    return ((ready["ssh"] or "").split() + [""] * 3)[2]
 
 
 def copy_argv(host, source, options):

@@ -227,6 +227,12 @@ class Watch:
             message = "printed a traceback, and has hung in its exit for 10 s"
             self.fail(message, 1, member)
 
+    def on_asked(self, connection, number):
+        """The batch system wants the host back."""
+        self.asked = True
+        message = f"{connection.host}: the batch system sent {signal.Signals(number).name}"
+        self.fail(message, 128 + number, kind="asked")
+
     def on_leaving(self, connection, why):
         if why != "it was told to":
             self.fail(f"{connection.host}: the supervisor there ends: {why}", 1)

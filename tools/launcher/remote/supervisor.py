@@ -24,6 +24,7 @@ from processes import Child, guard, kill_family, start_status
 
 SILENCE_S = 10  # without a heartbeat from the launcher for this long everything is ended
 GRACE_S = 3  # between TERM and KILL
+REQUESTS = signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU
 MAX_BACKLOG = 1 << 20  # bytes the launcher has not read yet; above it the processes have to wait
 
 
@@ -175,9 +176,14 @@ class Supervisor:
     def order_leave(self):
         self.leave("it was told to")
 
-    def order_hold(self, mark):
-        """Take the name of the variable that marks the try, and start the guard."""
+    def order_hold(self, mark, asks=False):
+        """Take the name of the variable that marks the try, and start the guard.
+
+        With `asks`, a signal to this process is a batch system's request: the launcher decides.
+        """
         self.mark = mark
+        for number in REQUESTS if asks else ():
+            signal.signal(number, lambda number, _: self.report("asked", number=number))
         supervisor = os.getpid()
         pipe, self.guard_pipe = os.pipe()
         self.guard_pid = os.fork()

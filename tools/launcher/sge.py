@@ -1,0 +1,130 @@
+"""Start the supervisors of a Grid Engine job's hosts with qrsh, one task a host."""
+
+import os
+import pathlib
+import re
+import shlex
+import signal
+import subprocess
+
+from launcher import local
+from launcher.connection import REMOTE_PYTHON
+from launcher.environment import SECRET, TRAINING, EnvironmentMistake
+from launcher.hosts import read_hosts
+from launcher.submit import Refused
+
+QRSH = ["qrsh", "-inherit", "-v", "PATH"]
+
+
+def argv(host, options, command):
+    """The command that runs another one on a host of the job, with its standard input.
+
+    The first host is the one we are on.
+    """
+    return command if host == options.hosts[0] else [*QRSH, host.name, shlex.join(command)]
+
+
+def supervisor(host, options):
+    """The command that starts the supervisor of a host, and its environment."""
+    return argv(host, options, ["python3", "-I", "-c", REMOTE_PYTHON]), local.supervisor()[1]
+
+
+def address(host, _):
+    """Where the other hosts find this one."""
+    return host.name
+
+
+# Outside of an allocation
+
+NAME, MARK = "Grid Engine", "#$"
+MISSING = "qsub is not installed here: apt-get install gridengine-client"
+JOB_ID = "$JOB_ID"
+ENDING = "USR2 XCPU TERM"  # the signals by which it ends a job for good
+STATES = {"qw": "PENDING", "r": "RUNNING", "t": "RUNNING", "Rr": "RUNNING"}
+AFTERWARDS = "echo $status > {folder}/launch-$JOB_ID.status\n"
+RESTARTS = "$RESTARTED"
+REQUEUE = "exit 99  # for Grid Engine this means: queue it again"
+
+
+def directives(options, folder):
+    """What qsub is told; the user's own options come last, and win."""
+    hosts = [host.name for host in read_hosts(options.hostfile)] if options.hostfile else []
+    return [
+        "-N launch",
+        "-S /bin/bash",
+        f"-pe {parallel_environment()} {options.num_workers}",
+        *([f"-l hostname={'|'.join(hosts)}"] if hosts else []),
+        f"-v {','.join(variables(options))}",
+        f"-o {folder}/launch-$JOB_ID.out",
+        f"-e {folder}/launch-$JOB_ID.err",
+        "-notify",  # signals before it suspends or kills: time to save
+        "-r y",
+        *options.launcher_option,
+    ]
+
+
+def variables(options):
+    """The names of the variables that go with the job.
+
+    Raises
+    ------
+    EnvironmentMistake
+        A secret is among them: `qstat -j` shows the variables of a job to everybody.
+    """
+    named = {*options.env, *options.env_worker, *options.env_server}
+    for name in sorted(re.split("[=:]", item)[0] for item in named):
+        if SECRET.search(name):
+            raise EnvironmentMistake(
+                f"--env {name}: Grid Engine shows it to everybody (qstat -j): read it from a file"
+            )
+    kept = {"PATH", "LD_LIBRARY_PATH", *(name for name in named if re.fullmatch(r"\w+", name))}
+    kept |= {name for name in os.environ if TRAINING.fullmatch(name) and not SECRET.search(name)}
+    return sorted(kept & set(os.environ))
+
+
+def parallel_environment():
+    """The first one that there is; "mpi" where nobody can be asked."""
+    try:
+        done = subprocess.run(["qconf", "-spl"], stdin=subprocess.DEVNULL, capture_output=True)
+    except OSError:
+        return "mpi"
+    return (done.stdout.decode().split() or ["mpi"])[0]
+
+
+class Submitted:
+    """A job in Grid Engine's hands."""
+
+    def __init__(self, text, folder, environ):
+        done = subprocess.run(
+            ["qsub", "-terse"], input=text, env=environ, capture_output=True, text=True
+        )
+        if done.returncode:
+            raise Refused(" ".join(done.stderr.split()))
+        self.id = done.stdout.split()[-1]
+        self.status_file = pathlib.Path(folder, f"launch-{self.id}.status")
+        # to save and end (a signal comes first, by -notify), to save, to end at once
+        self.stop_argv = ["qdel", self.id]
+        self.save_argv = ["qmod", "-sj", self.id]
+        self.cancel_argv = ["qdel", "-f", self.id]
+
+    def look(self):
+        """What the job is doing, and its exit status, None before its end.
+
+        Of a job that is gone Grid Engine tells only who may read its accounting file: so the
+        script writes its status.
+        """
+        done = subprocess.run(["qstat", "-u", "*"], capture_output=True, text=True)
+        found = re.search(rf"^ *{self.id} +\S+ +\S+ +\S+ +(\w+) ", done.stdout, re.MULTILINE)
+        if done.returncode or found:
+            return STATES.get(found[1], found[1]) if found else "UNKNOWN", None
+        try:
+            status = int(self.status_file.read_text())
+            self.status_file.unlink()
+        except (OSError, ValueError):
+            return "killed", 128 + signal.SIGKILL
+        return "ended", status
+
+
+def earlier_tries(environ):
+    """Has Grid Engine started the job before?"""
+    return int(environ.get("RESTARTED") == "1")

@@ -1,0 +1,197 @@
+"""Hand a job to a batch system as a script, and follow it from outside.
+
+The script runs the same command line of the launcher again, inside the allocation. What differs
+from system to system is in `slurm` and `sge`.
+"""
+
+import os
+import pathlib
+import shlex
+import signal
+import subprocess
+import sys
+import time
+
+from launcher.environment import SECRET
+from launcher.watch import SAVED
+
+LAUNCH = pathlib.Path(__file__).resolve().parent.parent / "launch.py"
+POLL_S = 0.2  # between two looks at the output
+LOOK_S = 2  # between two questions to the batch system
+MARGIN_S = 30  # beyond --grace, for a job that was asked to end
+
+# Bash runs a trap only while it waits, and `wait` ends with it: so wait again.
+BODY = """\
+cd {directory} || exit 2
+ended=
+trap 'ended=yes; kill -TERM $launcher' {ending}
+trap 'kill -TERM $launcher' USR1
+export LAUNCH_SUBMITTED={name}-{job_id}
+{command} &
+launcher=$!
+wait $launcher
+status=$?
+while kill -0 $launcher 2>/dev/null; do
+    wait $launcher
+    status=$?
+done
+# It has saved, and nobody wanted the job to end for good: the time limit was near, or a more urgent
+# job came. Queue it again, but not for ever if it stops at once.
+if [[ $status == 75 && ! $ended && ( $SECONDS -ge 30 || {restarts} == 0 ) ]]; then
+    {requeue}
+fi
+{afterwards}exit $status
+"""
+
+
+def script(system, argv, options, environ):
+    """The batch script of a job.
+
+    Parameters
+    ----------
+    system : module
+        `slurm` or `sge`.
+    argv : list of str
+        The launcher's own command line, after its name.
+    options : argparse.Namespace
+    environ : dict
+        Takes the values that `--env NAME=VALUE` gives: the script has only the names, as batch
+        systems show scripts.
+
+    Returns
+    -------
+    str
+    """
+    named = {}
+    for item in [*options.env, *options.env_worker, *options.env_server]:
+        name, equals, value = item.partition("=")
+        if equals and SECRET.search(name):
+            environ[name] = value
+            named[item] = name
+    words = [sys.executable, str(LAUNCH)]
+    for word in argv[: len(argv) - len(options.command)]:
+        if word == "--dry-run":
+            continue
+        for item, name in named.items():
+            word = word.replace(item, name)
+        words.append(word)
+    folder = os.path.abspath(options.log_dir or options.here)
+    directives = system.directives(options, folder)
+    body = BODY.format(
+        directory=shlex.quote(options.here),
+        command=shlex.join([*words, *options.command]),
+        ending=system.ENDING,
+        name=options.launcher,
+        job_id=system.JOB_ID,
+        afterwards=system.AFTERWARDS.format(folder=shlex.quote(folder)),
+        restarts=system.RESTARTS,
+        requeue=system.REQUEUE,
+    )
+    return "\n".join(["#!/bin/bash", *(f"{system.MARK} {line}" for line in directives), body])
+
+
+class Refused(Exception):
+    """The batch system does not take the job; the message says why."""
+
+
+class Follower:
+    """Shows what a submitted job writes, and passes on what is asked of the launcher.
+
+    Parameters
+    ----------
+    job : slurm.Submitted or sge.Submitted
+    """
+
+    def __init__(self, job, options, console):
+        self.job, self.options, self.console = job, options, console
+        folder = pathlib.Path(options.log_dir or options.here)
+        self.files = {stream: folder / f"launch-{job.id}.{stream}" for stream in ("out", "err")}
+        self.shown = dict.fromkeys(self.files, 0)
+        self.state = None
+        self.asked = None  # the first signal that asked for the end
+        self.deadline = None
+
+    def run(self, requests):
+        """Follow the job to its end; returns its exit status."""
+        looked, status = -LOOK_S, None
+        while status is None:
+            self.show()
+            self.handle(requests)
+            if time.monotonic() - looked > LOOK_S:
+                state, status = self.job.look()
+                self.tell_state(state, status)
+                looked = time.monotonic()
+            else:
+                time.sleep(POLL_S)
+        self.show()
+        if self.asked and status != SAVED:
+            return 128 + self.asked
+        return status
+
+    def tell_state(self, state, status):
+        """Say what the job waits for, or how it ended."""
+        is_news = state != self.state and (state, self.state) != ("RUNNING", None)
+        if is_news and state != "PENDING (None)":  # the batch system has not looked at it yet
+            self.state = state
+            self.console.say(f"job {self.job.id}: {state}{f', status {status}' if status else ''}")
+
+    def show(self):
+        """Show what the job has written since; opened anew, as a shared disk asks for."""
+        for stream, path in self.files.items():
+            data = b"more"
+            while data:
+                try:
+                    with open(path, "rb") as file:
+                        file.seek(self.shown[stream])
+                        data = file.read(1 << 20)
+                except OSError:
+                    break  # it has not begun
+                data = data[: data.rfind(b"\n") + 1]
+                self.shown[stream] += len(data)
+                self.console.pass_on(stream, data.decode("utf-8", "backslashreplace"))
+
+    def handle(self, requests):
+        """Pass on what was asked of the launcher; the job ends in its own time."""
+        while requests:
+            number = requests.popleft()
+            has_begun = any(path.exists() for path in self.files.values())
+            if number == signal.SIGUSR1:
+                self.tell(self.job.save_argv)
+            elif has_begun and self.asked is None:
+                self.asked = number
+                self.deadline = time.monotonic() + self.options.grace + MARGIN_S
+                self.console.say(f"job {self.job.id} is asked to save and end; again: cancel it")
+                self.tell(self.job.stop_argv)
+            else:
+                self.cancel(number)
+        if self.deadline and time.monotonic() > self.deadline:
+            self.cancel(self.asked)
+
+    def cancel(self, number):
+        """End the job at once, or take it out of the queue."""
+        self.asked = self.asked or number
+        self.deadline = time.monotonic() + MARGIN_S  # then once more
+        self.console.say(f"job {self.job.id} is cancelled")
+        self.tell(self.job.cancel_argv)
+
+    def tell(self, argv):
+        """Run a command of the batch system."""
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode:
+            self.console.say(f"{argv[0]}: {done.stderr.strip() or done.returncode}")
+
+
+def run(system, text, options, environ, console, requests):
+    """Submit a job and follow it to its end; returns the launcher's exit status."""
+    try:
+        job = system.Submitted(text, options.log_dir or options.here, environ)
+    except FileNotFoundError:
+        console.say(system.MISSING)
+        return 2
+    except Refused as refused:
+        console.say(f"{system.NAME} does not take the job: {refused}")
+        return 2
+    follower = Follower(job, options, console)
+    where = os.path.relpath(follower.files["out"], options.here)
+    console.say(f"{system.NAME} job {job.id}, its output: {where} and .err")
+    return follower.run(requests)
