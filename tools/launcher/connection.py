@@ -159,5 +159,5 @@ class Connection:
     def _read_stderr(self):
         for line in self.popen.stderr:
             text = line.decode("utf-8", "replace").rstrip()
-            self.last_words = self.last_words[-20:] + [text]
+            self.last_words = self.last_words[-40:] + [text]  # mpirun says why in many
             self._emit({"report": "said", "text": text})

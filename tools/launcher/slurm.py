@@ -105,7 +105,7 @@ class Submitted:
             ["sbatch", "--parsable"], input=text, env=environ, capture_output=True, text=True
         )
         if done.returncode:
-            raise Refused(done.stderr.strip().splitlines()[-1])
+            raise Refused(" ".join(done.stderr.split()))
         self.id = done.stdout.split(";")[0].strip()  # a cluster's name may follow
         # to save and end, to save, to end at once
         self.stop_argv = ["scancel", "--batch", "--signal=TERM", self.id]
