@@ -1,38 +1,68 @@
 """Kill anything, anywhere, at any moment: the job ends, says so, and leaves nothing.
 
-Ten kills by default, `LAUNCH_CHAOS_RUNS=100` for more (`make chaos RUNS=100`).
+By ssh ten kills by default, by each batch system two; `LAUNCH_CHAOS_RUNS=100` for a hundred of each
+(`make chaos RUNS=100`). The daemons of a batch system are spared.
 """
 
+import contextlib
 import json
 import os
 import pathlib
 import random
 import re
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
-from launching import CLUSTER, PROGRAMS, Job, cluster, on_hosts, why_no_cluster
+from launching import (
+    CLUSTER,
+    PROGRAMS,
+    SUM_RANKS,
+    Job,
+    cluster,
+    entering,
+    on_hosts,
+    why_no_cluster,
+)
 
-RUNS = int(os.environ.get("LAUNCH_CHAOS_RUNS", "10"))
-TIME_BUDGET_S = 4 * RUNS
+RUNS = {"ssh": 10, "mpi": 2, "slurm": 2, "sge": 2}
+if "LAUNCH_CHAOS_RUNS" in os.environ:
+    RUNS = dict.fromkeys(RUNS, int(os.environ["LAUNCH_CHAOS_RUNS"]))
+TIME_BUDGET_S = sum(runs * (4 if launcher == "ssh" else 15) for launcher, runs in RUNS.items())
 SHARES = "cluster"
-pytestmark = pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or "")
+BATCH = ("mpi", "slurm", "sge")
 SYNC = ("--sync-dst-dir", "/home/ubuntu/job")
 WAIT = "echo up; sleep 100 & python -c 'import time; time.sleep(99)'"
-TRAIN = "python /home/ubuntu/job/sum_ranks.py --sleep 99"
+# What holds the hosts, and what belongs to a batch system, not to a job.
+SPARED = re.compile(
+    r"\S+ \S+cluster_host\.py|sshd: .*\[listener\]|slurmctld|: slurmscriptd|slurmd |munged|"
+    r"\S*/sge_qmaster|\S*/sge_execd"
+)
+# What lives for a moment only is no loss, and what a program forked is that program's business.
+PASSING = re.compile(
+    r".* -G |sh -c command -v|(sh -c )?mkdir|rsync|sleep 100 $|nsenter|env -C|"
+    r"(sbatch|scontrol|scancel|squeue|qsub|qstat|qdel|qconf|qmod) "
+)
+CANCEL = {"slurm": "scancel --user=root", "sge": "qdel -f -u root"}  # `ubuntu` has uid 0 there
 
 
 @pytest.fixture(scope="module", autouse=True)
-def hosts():
-    cluster("up", "--hosts", "2")
+def afterwards():
     yield
     cluster("down")
 
 
+def on_d1(command):
+    """Run a command on d1; what it prints."""
+    words = [*entering("d1", "/"), "sh", "-c", command]
+    return subprocess.run(words, text=True, capture_output=True, timeout=60).stdout.strip()
+
+
 def on_hosts_now():
-    """The processes of the hosts, by pid, but for what holds the hosts."""
+    """The processes of the hosts, by pid, but for what is spared."""
     holders = json.loads((CLUSTER / "state.json").read_text())["holders"]
     spaces = {os.readlink(f"/proc/{pid}/ns/pid_for_children") for pid, _ in holders.values()}
     spaces.discard(os.readlink("/proc/self/ns/pid"))
@@ -44,48 +74,116 @@ def on_hosts_now():
                 found[int(folder.name)] = command
         except OSError:
             continue
-    return {
-        pid: command
-        for pid, command in found.items()
-        if "cluster_host" not in command and "[listener]" not in command
-    }
+    return {pid: command for pid, command in found.items() if not SPARED.match(command)}
 
 
 def victims(job):
-    """Whoever works for the job, here or there.
-
-    What lives for a moment only is no loss, and what a program forked is that program's business.
-    """
+    """Whoever works for the job, here or there."""
     found = {pid: command.decode() for pid, (_, command) in job.processes().items()}
     found.update(on_hosts_now())
-    passing = r".* -G |sh -c command -v|(sh -c )?mkdir|rsync|sleep 100 $"
-    found = {pid: command for pid, command in found.items() if not re.match(passing, command)}
-    return {**found, job.pid: "launch.py"}
+    return {pid: command for pid, command in found.items() if not PASSING.match(command)}
 
 
-@pytest.mark.parametrize("seed", range(RUNS))
-def test_any_kill_ends_the_job_and_leaves_nothing(tmp_path, seed):
-    dice = random.Random(seed)
-    command, moment = dice.choice([(WAIT, 3), (WAIT, 3), (TRAIN, 12)])
-    options = (*on_hosts(), *SYNC, *(["--no-check"] if dice.random() < 0.7 else []))
-    job = Job(tmp_path, "-n", 2, *options, command, cwd=PROGRAMS)
-    time.sleep(dice.uniform(0, moment))
-    number = dice.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM])
-    pid, victim = dice.choice(sorted(victims(job).items()))
-    if "stdin.buffer" in victim:
-        number = signal.SIGKILL  # the guard of a supervisor takes no TERM
-    os.kill(pid, number)
-    told = f"{signal.Signals(number).name} to {victim}: {job.text()}"
+def ports():
+    """Where somebody listens, on all hosts: (host, port)."""
+    holders = json.loads((CLUSTER / "state.json").read_text())["holders"]
+    found = set()
+    for name, (pid, _) in holders.items():
+        for line in pathlib.Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
+            _, local, _, state = line.split()[:4]
+            if state == "0A":
+                found.add((name, int(local.split(":")[1], 16)))
+    return found
+
+
+def left(launcher, job, before):
+    """What is there that should not be: processes, jobs in a queue, ports."""
+    found = [*on_hosts_now().items(), *job.processes().items(), *(ports() - before)]
+    if not found and launcher in CANCEL:
+        found = on_d1("squeue --noheader; qstat").splitlines()
+    return found
+
+
+def start(folder, launcher, dice):
+    """A job on both hosts, and for how long to let it be."""
+    check = [] if dice.random() < 0.3 else ["--no-check"]
+    kind, moment = dice.choice([("wait", 3), ("wait", 3), ("train", 12)])
+    if launcher == "ssh":
+        command = WAIT if kind == "wait" else "python /home/ubuntu/job/sum_ranks.py --sleep 99"
+        return Job(folder, "-n", 2, *on_hosts(), *SYNC, *check, command, cwd=PROGRAMS), moment
+    command = WAIT if kind == "wait" else f"{sys.executable} {SUM_RANKS} --sleep 99"
+    hosts = ("-H", "d1,d2", "--launcher-option=--allow-run-as-root") if launcher == "mpi" else ()
+    words = ("-n", 2, "--launcher", launcher, *hosts, *check, command)
+    return Job(folder, *words, cwd=folder, inside="d1"), moment + 4
+
+
+def about(pid, file):
+    """What /proc tells about a process; nothing if it has ended."""
     try:
+        return pathlib.Path(f"/proc/{pid}/{file}").read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def ignores_term(pid, launcher, victim):
+    """Would TERM end this process? Under Slurm a worker's shell is told to wait."""
+    found = re.search(r"SigIgn:\s*(\w+)", about(pid, "status"))
+    ignored = found and int(found[1], 16) >> (signal.SIGTERM - 1) & 1
+    return ignored or (launcher == "slurm" and victim.startswith("sh -c trap"))
+
+
+def clear(job):
+    """Not to disturb the next one."""
+    job.popen.kill()
+    for pid in [*on_hosts_now(), *job.processes()]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    "launcher, seed", [(launcher, seed) for launcher in RUNS for seed in range(RUNS[launcher])]
+)
+def test_any_kill_ends_the_job_and_leaves_nothing(tmp_path, record_property, launcher, seed):
+    systems = () if launcher == "ssh" else BATCH
+    reason = why_no_cluster(*systems)
+    if reason:
+        pytest.skip(reason)
+    cluster("up", "--hosts", "2", *(["--with", ",".join(systems)] if systems else []))
+    before, dice = ports(), random.Random(seed)
+    job, moment = start(tmp_path, launcher, dice)
+    time.sleep(dice.uniform(0, moment))
+    pid, victim = dice.choice(sorted(victims(job).items()))
+    number = dice.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM])
+    number = signal.SIGKILL if ignores_term(pid, launcher, victim) else number
+    environ = about(pid, "environ")
+    role = re.search(r"\0LAUNCH_MARK_\w+=(scheduler|server|worker)", environ)
+    goes_on = launcher in CANCEL and "launch.py" in victim and "LAUNCH_SUBMITTED" not in environ
+    os.kill(pid, number)
+    began = time.monotonic()
+    told = f"{number.name} to {victim}{role and role[1]}: {job.text()}"
+    try:
+        if goes_on and number == signal.SIGKILL:
+            assert job.wait(10) == -number
+            number_of_job = re.search(r" job (\d+), its output", job.text())
+            if number_of_job:
+                time.sleep(3)
+                assert number_of_job[1] in on_d1("squeue --noheader; qstat"), told
+            on_d1(CANCEL[launcher])
+            began = time.monotonic()
         status = job.wait(90)
+        record_property("status", f"{number.name} {victim[:60]} {role and role[1]}: {status}")
+        record_property("ended_s", round(time.monotonic() - began, 1))
+        assert status != 0, told
+        if role:
+            assert status == 128 + number, told
+        end = time.monotonic() + 30
+        while left(launcher, job, before) and time.monotonic() < end:
+            time.sleep(0.2)
+        assert not left(launcher, job, before), told
+        record_property("gone_s", round(time.monotonic() - began, 1))
+        assert status == -number or "[launch]" in job.last_words(), told
     except AssertionError as error:
-        raise AssertionError(f"{told}\n{error}") from None
+        on_d1("; ".join(CANCEL.values()))
+        raise AssertionError(f"{told}\n{error}\n{job.text()}") from None
     finally:
-        job.popen.kill()  # not to disturb the next one
-    assert status != 0, told
-    end = time.monotonic() + 20
-    while (on_hosts_now() or job.processes()) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not on_hosts_now(), told
-    assert not job.processes(), told
-    assert status == -number or "[launch]" in job.last_words(), told
+        clear(job)
