@@ -5,28 +5,17 @@ By ssh ten kills by default, by each batch system two; `LAUNCH_CHAOS_RUNS=100` f
 """
 
 import contextlib
-import json
 import os
-import pathlib
 import random
 import re
 import signal
-import subprocess
 import sys
 import time
 
 import pytest
 
-from launching import (
-    CLUSTER,
-    PROGRAMS,
-    SUM_RANKS,
-    Job,
-    cluster,
-    entering,
-    on_hosts,
-    why_no_cluster,
-)
+from launching import PROGRAMS, SUM_RANKS, Job, cluster, on_hosts, why_no_cluster
+from on_cluster import about, jobs, on_d1, ports, processes_of_hosts
 
 RUNS = {"ssh": 10, "mpi": 2, "slurm": 2, "sge": 2}
 if "LAUNCH_CHAOS_RUNS" in os.environ:
@@ -36,11 +25,6 @@ SHARES = "cluster"
 BATCH = ("mpi", "slurm", "sge")
 SYNC = ("--sync-dst-dir", "/home/ubuntu/job")
 WAIT = "echo up; sleep 100 & python -c 'import time; time.sleep(99)'"
-# What holds the hosts, and what belongs to a batch system, not to a job.
-SPARED = re.compile(
-    r"\S+ \S+cluster_host\.py|sshd: .*\[listener\]|slurmctld|: slurmscriptd|slurmd |munged|"
-    r"\S*/sge_qmaster|\S*/sge_execd"
-)
 # What lives for a moment only is no loss, and what a program forked is that program's business.
 PASSING = re.compile(
     r".* -G |sh -c command -v|(sh -c )?mkdir|rsync|sleep 100 $|nsenter|env -C|"
@@ -55,52 +39,18 @@ def afterwards():
     cluster("down")
 
 
-def on_d1(command):
-    """Run a command on d1; what it prints."""
-    words = [*entering("d1", "/"), "sh", "-c", command]
-    return subprocess.run(words, text=True, capture_output=True, timeout=60).stdout.strip()
-
-
-def on_hosts_now():
-    """The processes of the hosts, by pid, but for what is spared."""
-    holders = json.loads((CLUSTER / "state.json").read_text())["holders"]
-    spaces = {os.readlink(f"/proc/{pid}/ns/pid_for_children") for pid, _ in holders.values()}
-    spaces.discard(os.readlink("/proc/self/ns/pid"))
-    found = {}
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            if command and os.readlink(folder / "ns/pid") in spaces:
-                found[int(folder.name)] = command
-        except OSError:
-            continue
-    return {pid: command for pid, command in found.items() if not SPARED.match(command)}
-
-
 def victims(job):
     """Whoever works for the job, here or there."""
     found = {pid: command.decode() for pid, (_, command) in job.processes().items()}
-    found.update(on_hosts_now())
+    found.update(processes_of_hosts())
     return {pid: command for pid, command in found.items() if not PASSING.match(command)}
-
-
-def ports():
-    """Where somebody listens, on all hosts: (host, port)."""
-    holders = json.loads((CLUSTER / "state.json").read_text())["holders"]
-    found = set()
-    for name, (pid, _) in holders.items():
-        for line in pathlib.Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
-            _, local, _, state = line.split()[:4]
-            if state == "0A":
-                found.add((name, int(local.split(":")[1], 16)))
-    return found
 
 
 def left(launcher, job, before):
     """What is there that should not be: processes, jobs in a queue, ports."""
-    found = [*on_hosts_now().items(), *job.processes().items(), *(ports() - before)]
+    found = [*processes_of_hosts().items(), *job.processes().items(), *(ports() - before)]
     if not found and launcher in CANCEL:
-        found = on_d1("squeue --noheader; qstat").splitlines()
+        found = jobs()
     return found
 
 
@@ -117,14 +67,6 @@ def start(folder, launcher, dice):
     return Job(folder, *words, cwd=folder, inside="d1"), moment + 4
 
 
-def about(pid, file):
-    """What /proc tells about a process; nothing if it has ended."""
-    try:
-        return pathlib.Path(f"/proc/{pid}/{file}").read_bytes().decode("utf-8", "replace")
-    except OSError:
-        return ""
-
-
 def ignores_term(pid, launcher, victim):
     """Would TERM end this process? Under Slurm a worker's shell is told to wait."""
     found = re.search(r"SigIgn:\s*(\w+)", about(pid, "status"))
@@ -135,7 +77,7 @@ def ignores_term(pid, launcher, victim):
 def clear(job):
     """Not to disturb the next one."""
     job.popen.kill()
-    for pid in [*on_hosts_now(), *job.processes()]:
+    for pid in [*processes_of_hosts(), *job.processes()]:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
@@ -167,7 +109,7 @@ def test_any_kill_ends_the_job_and_leaves_nothing(tmp_path, record_property, lau
             number_of_job = re.search(r" job (\d+), its output", job.text())
             if number_of_job:
                 time.sleep(3)
-                assert number_of_job[1] in on_d1("squeue --noheader; qstat"), told
+                assert number_of_job[1] in " ".join(jobs()), told
             on_d1(CANCEL[launcher])
             began = time.monotonic()
         status = job.wait(90)

@@ -11,7 +11,7 @@ from launcher import local
 from launcher.connection import REMOTE_PYTHON
 from launcher.environment import SECRET, TRAINING, EnvironmentMistake
 from launcher.hosts import read_hosts
-from launcher.submit import Refused
+from launcher.submit import submitted
 
 QRSH = ["qrsh", "-inherit", "-v", "PATH"]
 
@@ -95,12 +95,7 @@ class Submitted:
     """A job in Grid Engine's hands."""
 
     def __init__(self, text, folder, environ):
-        done = subprocess.run(
-            ["qsub", "-terse"], input=text, env=environ, capture_output=True, text=True
-        )
-        if done.returncode:
-            raise Refused(" ".join(done.stderr.split()))
-        self.id = done.stdout.split()[-1]
+        self.id = submitted(["qsub", "-terse"], text, environ).split()[-1]
         self.status_file = pathlib.Path(folder, f"launch-{self.id}.status")
         # to save and end (a signal comes first, by -notify), to save, to end at once
         self.stop_argv = ["qdel", self.id]

@@ -9,7 +9,7 @@ import subprocess
 
 from launcher import local
 from launcher.hosts import read_hosts
-from launcher.submit import Refused
+from launcher.submit import submitted
 
 ONE_NODE = ("--nodes=1", "--ntasks=1", "--overlap", "--unbuffered", "--cpu-bind=none", "--mpi=none")
 
@@ -69,6 +69,7 @@ ENDED = [
     "FAILED",
     "NODE_FAIL",
     "OUT_OF_MEMORY",
+    "PREEMPTED",
     "TIMEOUT",
 ]
 ENDING = "TERM"  # the signals by which it ends a job for good
@@ -99,12 +100,8 @@ class Submitted:
     """A job in Slurm's hands."""
 
     def __init__(self, text, _, environ):
-        done = subprocess.run(
-            ["sbatch", "--parsable"], input=text, env=environ, capture_output=True, text=True
-        )
-        if done.returncode:
-            raise Refused(done.stderr.strip().splitlines()[-1])
-        self.id = done.stdout.split(";")[0].strip()  # a cluster's name may follow
+        said = submitted(["sbatch", "--parsable"], text, environ)
+        self.id = said.split(";")[0].strip()  # a cluster's name may follow
         # to save and end, to save, to end at once
         self.stop_argv = ["scancel", "--batch", "--signal=TERM", self.id]
         self.save_argv = ["scancel", "--signal=USR1", self.id]

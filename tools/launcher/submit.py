@@ -94,6 +94,19 @@ class Refused(Exception):
     """The batch system does not take the job; the message says why."""
 
 
+def submitted(argv, text, environ):
+    """Submit a script; what sbatch or qsub prints.
+
+    Ctrl-C does not reach it: it might have submitted the job, and not yet told the number.
+    """
+    done = subprocess.run(
+        argv, input=text, env=environ, capture_output=True, text=True, start_new_session=True
+    )
+    if done.returncode:
+        raise Refused(" ".join(done.stderr.split()) or f"{argv[0]} ended with {done.returncode}")
+    return done.stdout
+
+
 class Follower:
     """Shows what a submitted job writes, and passes on what is asked of the launcher.
 

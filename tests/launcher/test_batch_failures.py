@@ -1,0 +1,82 @@
+"""Whoever is killed in a batch system: the job ends there and here, and nothing is left."""
+
+import os
+import re
+import signal
+import time
+
+import pytest
+
+from launching import Job, children, cluster, shell, why_no_cluster
+from on_cluster import jobs, processes_of_hosts
+
+TIME_BUDGET_S = 120
+SHARES = "cluster"
+WHY_NOT = why_no_cluster("slurm", "sge", "mpi")
+pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")
+UP = shell(other="echo up; exec sleep 300")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hosts():
+    cluster("up", "--hosts", "2", "--with", "mpi,slurm,sge")
+    yield
+    cluster("down")
+
+
+def start(folder, system, *words, **more):
+    """A job that is submitted on d1."""
+    return Job(folder, "--launcher", system, *words, cwd=folder, inside="d1", **more)
+
+
+def running(folder, system, *words):
+    """A job with two workers that wait, on d1 and d2."""
+    job = start(folder, system, "-n", 2, *words, UP)
+    for i in range(2):
+        job.wait_for(f"[worker {i} d{i + 1}] up")
+    return job
+
+
+def kill(job, pattern, number=signal.SIGKILL):
+    """Kill what works for a job: the oldest whose command matches."""
+    found = [pid for pid, command in processes_of_hosts().items() if re.search(pattern, command)]
+    os.kill(min(found, key=lambda pid: os.stat(f"/proc/{pid}").st_ctime), number)
+
+
+def nothing_is_left(job, seconds=5):
+    """No process of it on any host, no job in a queue."""
+    assert not job.left(seconds), job.left()
+    end = time.monotonic() + 20
+    while processes_of_hosts() or jobs():
+        assert time.monotonic() < end, (processes_of_hosts(), jobs())
+        time.sleep(0.2)
+
+
+def wrapped(folder, program, act):
+    """A PATH on which a program of the batch system is late, or fails."""
+    folder.mkdir()
+    (folder / program).write_text(f"#!/bin/sh\n{act}\n")
+    (folder / program).chmod(0o755)
+    return {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+@pytest.mark.parametrize("system, program", [("slurm", "sbatch"), ("sge", "qsub")])
+def test_a_submission_that_is_killed_is_one_line(tmp_path, system, program):
+    path = wrapped(tmp_path / "bin", program, "kill -9 $$")
+    job = Job(tmp_path, "-n", 1, "--launcher", system, "true", cwd=tmp_path, env=path)
+    job.finish(20)
+    assert (job.status, len(job.stderr.splitlines())) == (2, 1), job.stderr
+    assert f"does not take the job: {program} ended with -9" in job.stderr
+
+
+@pytest.mark.parametrize("system, program", [("slurm", "sbatch"), ("sge", "qsub")])
+def test_ctrl_c_during_the_submission_cancels_the_job(tmp_path, system, program):
+    path = wrapped(tmp_path / "bin", program, f'touch now; sleep 1; exec /usr/bin/{program} "$@"')
+    job = start(tmp_path, system, "-n", 2, UP, env=path, before=("setsid",))
+    while not (tmp_path / "now").exists():
+        time.sleep(0.05)
+    os.killpg(children(job.pid)[0], signal.SIGINT)
+    job.finish(60)
+    assert job.status == 130, job.text()
+    assert "is cancelled" in job.last_words()
+    nothing_is_left(job)
