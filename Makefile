@@ -26,7 +26,7 @@ help:
 	@echo "make test              run the tests (TESTS=tests/lesson)"
 	@echo "make jupyter           open the notebooks in JupyterLab (JUPYTER_ARGS=--no-browser)"
 	@echo "make notebooks         run the notebooks and keep what they put out (DATA=folder of images)"
-	@echo "make cluster           two real ssh hosts on this machine, as root on Linux (HOSTS=)"
+	@echo "make cluster           two real ssh hosts on this machine, as root on Linux (HOSTS=, WITH=slurm,sge,mpi)"
 	@echo "make chaos             disturb jobs and trainings at random: nothing is left or lost (RUNS=)"
 	@echo "make bench             measure beside PyTorch and the published example (QUICK=1, ONLY=, DATA=)"
 	@echo "make test-pythons      a short training run on every Python from 3.8 to 3.12 here (PYTHONS=)"
@@ -55,7 +55,7 @@ jupyter: setup
 		--LabApp.default_url=/lab/tree/notebooks/01-train-on-one-device.ipynb
 
 cluster: setup
-	@.venv/bin/python tools/cluster.py up --hosts $(HOSTS)
+	@.venv/bin/python tools/cluster.py up --hosts $(HOSTS) $(if $(WITH),--with $(WITH))
 
 chaos: setup
 	@LAUNCH_CHAOS_RUNS=$(RUNS) .venv/bin/python -m pytest tests/launcher/test_launch_chaos.py

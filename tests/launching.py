@@ -60,13 +60,13 @@ class Job:
                 cwd=cwd,
             )
         self.pid = self.popen.pid
-        self.program = program
+        self.inside = inside
         self.status = None
 
     def interrupt(self, number=signal.SIGINT):
         """Ctrl-C, or another signal, to the launcher, also where it runs in a host."""
-        launchers = self.processes(f" {self.program} ")
-        os.kill(min(launchers, key=lambda pid: os.stat(f"/proc/{pid}").st_ctime), number)
+        pid = self.popen.pid
+        os.kill(children(pid)[0] if self.inside else pid, number)
 
     def wait(self, timeout=60):
         """The exit status."""
@@ -182,10 +182,15 @@ def cluster(*arguments, check=True):
     return subprocess.run(command, check=check, text=True, capture_output=True, timeout=60)
 
 
+def children(pid):
+    """The numbers of the processes that a process has started."""
+    return list(map(int, pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
 def entering(host, folder):
     """The words before a command that runs it in a host of the cluster, without ssh."""
     holder = json.loads((CLUSTER / "state.json").read_text())["holders"][host][0]
-    (pid,) = pathlib.Path(f"/proc/{holder}/task/{holder}/children").read_text().split()
+    (pid,) = children(holder)
     user = ("env", "-C", folder, "HOME=/home/ubuntu", "USER=ubuntu", "LOGNAME=ubuntu")
     return ["nsenter", "--all", f"--target={pid}", *map(str, user)]
 

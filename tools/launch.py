@@ -33,6 +33,7 @@ STARTERS = {"local": local, "ssh": ssh, "mpi": mpi, "slurm": slurm, "sge": sge}
 SUBMITTED = ("slurm", "sge")  # outside of an allocation
 NEEDS = {  # an option: the ways of starting that it means something to
     "sync_dst_dir": ("ssh", "mpi"),
+    "ssh_option": ("local", "ssh", "mpi"),
     "hostfile": ("ssh", "mpi", "slurm", "sge"),
     "interface": ("ssh", "mpi", "slurm", "sge"),
     "launcher_option": ("mpi", "slurm", "sge"),
@@ -56,14 +57,14 @@ def check_launcher(parser, args):
 
 def find_hosts(args):
     """The hosts of the job: those given, or those of the allocation that we are in."""
-    if args.submits:  # how many is all that is known
-        return [LOCAL] * args.num_workers
     if args.launcher == "local":
         return [LOCAL]
     hosts = read_hosts(args.hostfile) if args.hostfile else allocation.find_hosts()
     for host in hosts if args.launcher != "ssh" else ():
         if host.port or host.user:
-            raise HostsError(f"{host}: port and user are for --launcher ssh; others have none")
+            raise HostsError(f"{host}: port and user are for --launcher ssh: leave them out")
+    if args.submits:  # the batch system will choose them
+        return [LOCAL] * args.num_workers
     if not hosts and args.launcher == "mpi":
         return [LOCAL]
     if not hosts:
@@ -75,7 +76,9 @@ def parse_args(argv=None):
     """Read the command line; every mistake ends the program with one line and status 2."""
     parser = make_parser(re.sub(r"\n    launch.py.*\n", "", __doc__), STARTERS)
     parser.print_usage = lambda file=None: None  # one line, not five
+    argv = sys.argv[1:] if argv is None else list(argv)
     args = parser.parse_args(argv)
+    args.own_words = argv[: len(argv) - len(args.command)]
     if args.command[:1] == ["--"]:
         del args.command[0]
     if args.check and not args.command:
@@ -150,11 +153,11 @@ def handled(requests):
             signal.signal(number, handler)
 
 
-def submit_job(argv, args):
+def submit_job(args):
     """Hand the job to a batch system; returns its exit status."""
     system, environ = STARTERS[args.launcher], dict(os.environ)
     try:
-        text = submit.script(system, argv, args, environ)
+        text = submit.script(system, args, environ)
     except (HostsError, EnvironmentMistake) as error:
         print(f"launch.py: error: {error}", file=sys.stderr)
         return 2
@@ -175,7 +178,7 @@ def main(argv=None):
     open_closed_streams()
     args = parse_args(argv)
     if args.submits:
-        return submit_job(sys.argv[1:] if argv is None else argv, args)
+        return submit_job(args)
     job = Job(
         command=args.command,
         hosts=args.hosts,

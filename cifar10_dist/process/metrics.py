@@ -34,6 +34,20 @@ def gradient_norm(trainer):
     return math.sqrt(squares) / getattr(trainer, "loss_scale", 1)
 
 
+def train_results(counts, top_k):
+    """Return accuracies in [0, 1] and loss (nats) of the examples of an epoch, by name.
+
+    Parameters
+    ----------
+    counts : array_like, shape (4,)
+        Right, right among the first ``top_k``, summed loss, and examples.
+    """
+    right, among, loss, num_examples = counts
+    num_examples = max(num_examples, 1)
+    results = {"train_accuracy": right / num_examples, "train_loss": loss / num_examples}
+    return {**results, "train_top_k_accuracy": among / num_examples} if top_k else results
+
+
 class Metrics:
     """Writes a row of numbers for each epoch; a disk that is full does not end the training.
 

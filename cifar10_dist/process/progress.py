@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import mxnet as mx
+import numpy as np
 from tqdm import tqdm
 
 from process.finite import warn_of_loss
@@ -62,23 +63,25 @@ class Progress:
         Folder for TensorBoard events and ``metrics.jsonl`` (one JSON object an epoch).
     is_measured : bool
         Whether to tell when the first batch is trained, which makes that step wait.
+    top_k : int
+        With log_dir, also count the examples whose label is among the ``top_k`` first; 0 for no.
     """
 
-    def __init__(self, rank, num_steps, disp_batches=20, log_dir=None, is_measured=False):
+    def __init__(self, rank, num_steps, disp_batches=20, log_dir=None, is_measured=False, top_k=0):
         self.is_first = rank == 0
         self._tells_first = is_measured and self.is_first
         self.num_steps, self.disp_batches = num_steps, disp_batches
         self._bar = None
+        self._is_logged, self._top_k = bool(log_dir), top_k
         self._metrics = Metrics(log_dir) if log_dir and self.is_first else None
         self._loss = CrossEntropy()
 
     def epoch_started(self, epoch):
         """Start the clocks."""
         self._epoch_start = self._start = time.time()
-        self._seen = self._seen_in_epoch = 0
-        self._right, self._right_in_epoch = [], 0.0
-        self._losses, self._loss_in_epoch, self._reading_s = [], 0.0, 0.0
-        self._trained_s = None
+        self._seen, self._right, self._among, self._losses = 0, [], [], []
+        self._counts = np.zeros(4)  # of the epoch: right, right among the first k, loss, examples
+        self._reading_s, self._trained_s = 0.0, None
         if self.is_first and sys.stderr and sys.stderr.isatty():
             self._bar = tqdm(total=self.num_steps, desc=f"Epoch {epoch}", unit="batch", leave=False)
 
@@ -92,8 +95,11 @@ class Progress:
         # Kept on the devices: reading a number here would make every step wait for the last, and
         # adding them up there would wait for a working memory that updates may hold.
         self._right += [out.argmax(axis=1) == y for out, y in zip(outputs, labels)]
-        if self._metrics:
+        if self._is_logged:
             self._losses += [self._loss(out, y).sum() for out, y in zip(outputs, labels)]
+            if self._top_k:
+                among = (out.astype("float32").topk(k=self._top_k) for out in outputs)
+                self._among += [k == y.expand_dims(1) for k, y in zip(among, labels)]
         if self._bar is not None:
             self._bar.update()
         if (step + 1) % self.disp_batches == 0 or step + 1 == self.num_steps:
@@ -121,11 +127,14 @@ class Progress:
 
         Returns
         -------
-        float
+        speed : float
             Samples/s of this worker.
+        counts : ndarray, shape (4,)
+            Of this worker's examples, as they were trained: right, right among the first k, summed
+            loss, and how many. The second and third are 0 without log_dir.
         """
         self._trained_s = time.time() - self._epoch_start
-        return self._seen_in_epoch / max(self._trained_s, 1e-9)
+        return self._counts[-1] / max(self._trained_s, 1e-9), self._counts
 
     def epoch_done(self, epoch, result, lr, more=None):
         """Report an epoch.
@@ -159,11 +168,8 @@ class Progress:
                 f"other workers on average, {more['staleness_max']} at most"
             )
         if self._metrics:
-            seen = max(self._seen_in_epoch, 1)
             row = {
                 "epoch": epoch,
-                "train_accuracy": self._right_in_epoch / seen,
-                "train_loss": self._loss_in_epoch / seen,
                 "learning_rate": lr,
                 "seconds": seconds,
                 "seconds_reading": self._reading_s,
@@ -198,9 +204,10 @@ class Progress:
 
     def _collect(self):
         """Move what was counted since the last line into the epoch's sums, and return the right."""
-        right = sum(float(hits.asnumpy().sum()) for hits in self._right)
-        self._right_in_epoch += right
-        self._seen_in_epoch += self._seen
-        self._loss_in_epoch += sum(float(loss.asscalar()) for loss in self._losses)
-        self._right, self._losses, self._seen = [], [], 0
+        right, among, loss = (
+            sum(float(part.asnumpy().sum()) for part in parts)
+            for parts in (self._right, self._among, self._losses)
+        )
+        self._counts += right, among, loss, self._seen
+        self._seen, self._right, self._among, self._losses = 0, [], [], []
         return right

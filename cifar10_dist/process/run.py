@@ -11,7 +11,7 @@ from mxnet import autograd
 from networks.precision import set_dtype
 from process import launched
 from process.finite import check_parameters, warn_of_scores
-from process.metrics import gradient_norm, run_name
+from process.metrics import gradient_norm, run_name, train_results
 from process.progress import Progress, profiled
 from process.versions import describe
 from saving.prefix import check_prefix, hold
@@ -122,7 +122,12 @@ class Run:
             "{run}", run_name(args, workers.count, len(trainer._contexts))
         )
         self._progress = Progress(
-            workers.rank, len(self._loader), args.disp_batches, log_dir, bool(args.benchmark)
+            workers.rank,
+            len(self._loader),
+            args.disp_batches,
+            log_dir,
+            bool(args.benchmark),
+            args.top_k,
         )
         self._introduce()
         for epoch in range(start.epoch, args.num_epochs):
@@ -174,7 +179,7 @@ class Run:
         self._queued.clear()
         self._trainer.epoch_done(self._workers)
         check_parameters(self._net, f"Epoch {epoch}")  # so before a test, and before it is saved
-        self._speed = self._progress.trained()  # all is computed: the check has waited for it
+        self._trained = self._progress.trained()  # all is computed: the check has waited for it
         return self._saver.stopped_within(epoch, self._steps_done)
 
     def is_test_due(self, epoch):
@@ -196,9 +201,12 @@ class Run:
         if not result:
             average_statistics(self._net, self._workers)  # saved as after a test
         more = self._trainer.measure_staleness(self._workers)
-        for rank, speed in enumerate(self._workers.gather([self._speed])[:, 0]):
+        speed, counts = self._trained
+        rows = self._workers.gather([speed, *counts])
+        for rank, (speed, *_) in enumerate(rows):
             more[f"samples_per_s_worker_{rank}"] = speed
         if self._args.log_dir:
+            more.update(train_results(rows[:, 1:].sum(axis=0), self._args.top_k))
             more["gradient_norm"] = gradient_norm(self._trainer)
         self._progress.epoch_done(epoch, result, self._trainer.learning_rate, more)
         # All workers have the same accuracy, so all stop here or none does.

@@ -2,16 +2,18 @@
 
 import json
 import struct
+import sys
 from types import SimpleNamespace
 
 import mxnet as mx
+import numpy as np
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
-from launching import TRAIN, launch
+from launching import PROGRAMS, TRAIN, launch
 from process.metrics import gradient_norm, run_name
 
-TIME_BUDGET_S = 20
+TIME_BUDGET_S = 40
 FEW = ("--data", "synthetic", "--num-examples", "128", "--batch-size", "32")
 FEW += ("--network", "resnet", "--num-layers", "8")
 
@@ -58,6 +60,31 @@ def test_tensorboard_gets_the_same_numbers(folder):
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     (path,) = folder.glob("events*")
     assert read_events(path) == [pytest.approx(row, rel=1e-6) for row in rows]
+
+
+@pytest.mark.parametrize("kind", ["dist_sync", "dist_async"])
+def test_training_is_scored_on_every_example_of_all_workers_and_devices_once(tmp_path, kind):
+    program = (sys.executable, PROGRAMS / "keep_scores.py", tmp_path, *FEW)
+    options = ("--num-examples", "129", "--num-epochs", "1", "--cpus", "2", "--kv-store", kind)
+    options += ("--top-k", "3", "--log-dir", tmp_path, "--disp-batches", "1")
+    job = launch(tmp_path, "-n", 2, *program, *options, env={"OMP_NUM_THREADS": "1"})
+    assert job.status == 0, job.text()
+    files = [np.load(tmp_path / f"scores-{rank}.npz") for rank in range(2)]
+    scores, labels = (np.concatenate([f[name] for f in files]) for name in ("scores", "labels"))
+    order = np.argsort(-scores, axis=1)
+    row = json.loads((tmp_path / "metrics.jsonl").read_text())
+    assert len(labels) == 129 and row["train_accuracy"] == np.mean(order[:, 0] == labels)
+    assert row["train_top_k_accuracy"] == np.mean((order[:, :3] == labels[:, None]).any(axis=1))
+    right = scores[np.arange(129), labels.astype(int)].astype("float64")
+    loss = np.log(np.exp(scores.astype("float64")).sum(axis=1)) - right
+    assert row["train_loss"] == pytest.approx(loss.mean(), rel=1e-5)
+
+
+def test_without_top_k_there_is_none(tmp_path):
+    options = ("--num-epochs", "1", "--log-dir", tmp_path)
+    job = launch(tmp_path, "-n", 1, *TRAIN, *FEW, *options)
+    row = json.loads((tmp_path / "metrics.jsonl").read_text())
+    assert job.status == 0 and not [name for name in row if "top_k" in name]
 
 
 def test_the_norm_is_of_all_gradients_without_the_loss_scale():

@@ -40,10 +40,10 @@ batch systems
     PBS_NODEFILE, LSB_DJOB_HOSTFILE, LSB_HOSTS.
   The hosts must share this folder; --sync-dst-dir is for ssh and mpi. Output goes to launch-ID.out
     and .err here, or in --log-dir.
-  A submitted job belongs to the system: if this launcher is killed, the job goes on. INT (Ctrl-C) or
-    TERM asks it to save and end, a second one cancels it. When the system wants the job to end, the
-    workers get TERM and --grace seconds to save. If the job then ends with 75, and nobody cancelled
-    it, it is queued again, with the next LAUNCH_ATTEMPT.
+  A submitted job belongs to the system: if this launcher is killed, the job goes on. INT (Ctrl-C)
+    or TERM asks it to save and end, a second one cancels it. When the system wants the job to end,
+    the workers get TERM and --grace seconds to save. A job that then ends with 75, and that nobody
+    cancelled, is queued again, with the next LAUNCH_ATTEMPT.
   Slurm keeps your environment for the job. Grid Engine gets PATH, LD_LIBRARY_PATH and what ssh
     passes on. It shows them to all users, and so takes no secrets.
 

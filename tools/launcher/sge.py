@@ -40,7 +40,7 @@ NAME, MARK = "Grid Engine", "#$"
 MISSING = "qsub is not installed here: apt-get install gridengine-client"
 JOB_ID = "$JOB_ID"
 ENDING = "USR2 XCPU TERM"  # the signals by which it ends a job for good
-STATES = {"qw": "PENDING", "r": "RUNNING", "t": "RUNNING", "Rr": "RUNNING"}
+STATES = {"qw": "PENDING", "hqw": "PENDING (held)", "t": "RUNNING", "r": "RUNNING", "Rr": "RUNNING"}
 AFTERWARDS = "echo $status > {folder}/launch-$JOB_ID.status\n"
 RESTARTS = "$RESTARTED"
 REQUEUE = "exit 99  # for Grid Engine this means: queue it again"
@@ -55,8 +55,8 @@ def directives(options, folder):
         f"-pe {parallel_environment()} {options.num_workers}",
         *([f"-l hostname={'|'.join(hosts)}"] if hosts else []),
         f"-v {','.join(variables(options))}",
-        f"-o {folder}/launch-$JOB_ID.out",
-        f"-e {folder}/launch-$JOB_ID.err",
+        f'-o "{folder}/launch-$JOB_ID.out"',
+        f'-e "{folder}/launch-$JOB_ID.err"',
         "-notify",  # signals before it suspends or kills: time to save
         "-r y",
         *options.launcher_option,

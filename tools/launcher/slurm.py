@@ -81,14 +81,15 @@ REQUEUE = "scontrol requeue $SLURM_JOB_ID"
 def directives(options, folder):
     """What sbatch is told; the user's own options come last, and win."""
     hosts = [host.name for host in read_hosts(options.hostfile)] if options.hostfile else []
+    pattern = folder.replace("%", "%%") + "/launch-%j"
     return [
         "--job-name=launch",
         f"--nodes={len(hosts) or options.num_workers}",
         *([f"--nodelist={','.join(hosts)}"] if hosts else []),
         "--ntasks-per-node=1",
         "--export=ALL",
-        f"--output={folder}/launch-%j.out",
-        f"--error={folder}/launch-%j.err",
+        f'--output="{pattern}.out"',
+        f'--error="{pattern}.err"',
         "--open-mode=append",
         "--requeue",
         f"--signal=B:USR1@{round(options.grace) + 60}",
@@ -113,6 +114,8 @@ class Submitted:
             ["scontrol", "--oneliner", "show", "job", self.id], capture_output=True, text=True
         )
         fields = dict(re.findall(r"(\w+)=(\S*)", done.stdout))
+        if "Invalid job id" in done.stderr:  # it ended so long ago that Slurm has forgotten it
+            return "not known any more", 1
         state = fields.get("JobState", "UNKNOWN")
         if state == "PENDING":
             return f"PENDING ({fields['Reason']})", None

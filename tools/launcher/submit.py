@@ -6,6 +6,7 @@ from system to system is in `slurm` and `sge`.
 
 import os
 import pathlib
+import re
 import shlex
 import signal
 import subprocess
@@ -44,16 +45,15 @@ fi
 """
 
 
-def script(system, argv, options, environ):
+def script(system, options, environ):
     """The batch script of a job.
 
     Parameters
     ----------
     system : module
         `slurm` or `sge`.
-    argv : list of str
-        The launcher's own command line, after its name.
     options : argparse.Namespace
+        With own_words, the words of the command line in front of the command.
     environ : dict
         Takes the values that `--env NAME=VALUE` gives: the script has only the names, as batch
         systems show scripts.
@@ -64,12 +64,12 @@ def script(system, argv, options, environ):
     """
     named = {}
     for item in [*options.env, *options.env_worker, *options.env_server]:
-        name, equals, value = item.partition("=")
-        if equals and SECRET.search(name):
-            environ[name] = value
+        name, *value = re.split("[=:]", item, maxsplit=1)
+        if value and SECRET.search(name):
+            environ[name] = value[0]
             named[item] = name
     words = [sys.executable, str(LAUNCH)]
-    for word in argv[: len(argv) - len(options.command)]:
+    for word in options.own_words:
         if word == "--dry-run":
             continue
         for item, name in named.items():

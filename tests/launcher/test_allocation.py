@@ -1,0 +1,90 @@
+"""The hosts that batch systems give, and what is said where a system is not installed."""
+
+import subprocess
+
+import pytest
+
+from launcher.allocation import find_hosts
+from launcher.hosts import HostsError
+from launching import launch
+
+TIME_BUDGET_S = 20
+
+
+def names(environ):
+    return " ".join(host.name for host in find_hosts(environ))
+
+
+def test_outside_of_an_allocation_there_are_no_hosts():
+    assert find_hosts({"HOME": "/root"}) == []
+
+
+def test_grid_engine_names_hosts_with_their_slots(tmp_path):
+    """A host once for each slot, in turns; one that is in two queues has the slots of both."""
+    file = tmp_path / "pe_hostfile"
+    file.write_text("d1 2 all.q@d1 UNDEFINED\nd2 1 all.q@d2 UNDEFINED\nd1 1 gpu.q@d1 <NULL>\n")
+    assert names({"PE_HOSTFILE": str(file)}) == "d1 d2 d1 d1"
+
+
+@pytest.mark.parametrize("variable", ["PBS_NODEFILE", "LSB_DJOB_HOSTFILE"])
+def test_pbs_and_lsf_name_a_host_once_for_each_slot(tmp_path, variable):
+    (tmp_path / "nodes").write_text("d1\nd1\nd2\nd2\n")
+    assert names({variable: str(tmp_path / "nodes")}) == "d1 d2 d1 d2"
+    assert names({"LSB_HOSTS": "d3 d3 d4"}) == "d3 d4 d3"
+
+
+def test_slurms_own_program_reads_its_compressed_lists(tmp_path, monkeypatch):
+    scontrol = tmp_path / "scontrol"  # as Slurm's, for this one list
+    scontrol.write_text(
+        '#!/bin/sh\n[ "$*" = "show hostnames d[1-3]" ] && printf "d1\\nd2\\nd3\\n"\n'
+    )
+    scontrol.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    allocation = {"SLURM_JOB_NODELIST": "d[1-3]", "SLURM_TASKS_PER_NODE": "2(x2),1"}
+    assert names(allocation) == "d1 d2 d3 d1 d2"
+    assert names({"SLURM_JOB_NODELIST": "d[1-3]"}) == "d1 d2 d3"
+
+
+def test_a_list_that_cannot_be_read_is_named(tmp_path, monkeypatch):
+    with pytest.raises(HostsError, match="PBS_NODEFILE=/no/file: No such file"):
+        find_hosts({"PBS_NODEFILE": "/no/file"})
+    with pytest.raises(HostsError, match="LSB_HOSTS=a;b: 'a;b' is not a host name"):
+        find_hosts({"LSB_HOSTS": "a;b"})
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(HostsError, match="scontrol is not installed here: apt-get install slurm"):
+        find_hosts({"SLURM_JOB_NODELIST": "d[1-3]"})
+
+
+@pytest.mark.parametrize(
+    "system, line",
+    [
+        ("mpi", "mpirun is not installed here: apt-get install openmpi-bin (or mpich)"),
+        ("slurm", "sbatch is not installed here: apt-get install slurm-client"),
+        ("sge", "qsub is not installed here: apt-get install gridengine-client"),
+    ],
+)
+def test_a_system_that_is_not_installed_is_one_line_and_status_2(tmp_path, system, line):
+    options = ("-n", 2, "--launcher", system, "true")
+    job = launch(tmp_path, *options, env={"PATH": str(tmp_path)}, timeout=20)
+    assert job.status == 2
+    assert job.stderr == f"[launch] {line}\n"
+    dry = launch(tmp_path, "--dry-run", *options, env={"PATH": str(tmp_path)}, timeout=20)
+    assert dry.status == 0 and not dry.stderr
+    subprocess.run(["bash", "-n"], input=dry.stdout, text=True, check=True)
+
+
+@pytest.mark.parametrize(
+    "arguments, why",
+    [
+        (("slurm", "--sync-dst-dir", "d"), "--sync-dst-dir is for --launcher ssh, mpi, not slurm"),
+        (("sge", "--ssh-option=-v"), "--ssh-option is for --launcher local, ssh, mpi, not sge"),
+        (("ssh", "-H", "d1,", "--launcher-option=-v"), "--launcher-option is for --launcher mpi"),
+        (("slurm", "-H", "d1:22,"), "d1: port and user are for --launcher ssh"),
+        (("mpi", "-H", "me@d1,"), "d1: port and user are for --launcher ssh"),
+        (("yarn",), "--launcher yarn is not written: --launcher ssh -H FILE can use its hosts"),
+    ],
+)
+def test_what_a_system_cannot_do_is_one_line_and_status_2(tmp_path, arguments, why):
+    job = launch(tmp_path, "-n", 2, "--launcher", *arguments, "true", timeout=20)
+    assert job.status == 2 and len(job.stderr.splitlines()) == 1
+    assert why in job.stderr
