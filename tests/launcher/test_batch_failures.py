@@ -8,13 +8,14 @@ import time
 import pytest
 
 from launching import Job, children, cluster, shell, why_no_cluster
-from on_cluster import jobs, processes_of_hosts
+from on_cluster import about, jobs, processes_of_hosts
 
 TIME_BUDGET_S = 120
 SHARES = "cluster"
 WHY_NOT = why_no_cluster("slurm", "sge", "mpi")
 pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")
 UP = shell(other="echo up; exec sleep 300")
+INSIDE = "python .*launch.py"  # the launcher in the job
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -37,10 +38,12 @@ def running(folder, system, *words):
     return job
 
 
-def kill(job, pattern, number=signal.SIGKILL):
-    """Kill what works for a job: the oldest whose command matches."""
+def kill(pattern):
+    """Kill what works for the job: the first process with such a command."""
     found = [pid for pid, command in processes_of_hosts().items() if re.search(pattern, command)]
-    os.kill(min(found, key=lambda pid: os.stat(f"/proc/{pid}").st_ctime), number)
+    if pattern == INSIDE:
+        found = [pid for pid in found if "\0LAUNCH_SUBMITTED=" in about(pid, "environ")]
+    os.kill(min(found), signal.SIGKILL)
 
 
 def nothing_is_left(job, seconds=5):
@@ -79,4 +82,40 @@ def test_ctrl_c_during_the_submission_cancels_the_job(tmp_path, system, program)
     job.finish(60)
     assert job.status == 130, job.text()
     assert "is cancelled" in job.last_words()
+    nothing_is_left(job)
+
+
+@pytest.mark.parametrize(
+    "system, who, status",
+    [
+        ("slurm", INSIDE, 137),
+        ("slurm", r"slurm_script $", 137),
+        ("slurm", r"slurmstepd: \[\d+\.batch\]", 143),
+        ("slurm", r"slurmstepd: \[\d+\.1\]", 255),
+        ("slurm", r"srun .*nodelist=d2", 137),
+        ("sge", INSIDE, 137),
+        ("sge", r"/job_scripts/", 137),
+        ("sge", r"sge_shepherd -bg", 137),
+        ("sge", r"qrsh -inherit", 137),
+        ("sge", r"qrsh_starter", 137),
+    ],
+)
+def test_whoever_is_killed_the_job_ends(tmp_path, system, who, status):
+    job = running(tmp_path, system)
+    kill(who)
+    job.finish(60)
+    assert job.status == status, job.text()
+    assert "[launch]" in job.last_words()
+    nothing_is_left(job)
+
+
+@pytest.mark.parametrize("system", ["slurm", "sge"])
+def test_nothing_goes_on_without_the_batch_script(tmp_path, system):
+    """Even where there is one host, which the batch system need not reach again."""
+    words = ("-n", 1, "--max-restarts", 3, "--min-uptime", 0)
+    job = start(tmp_path, system, *words, UP)
+    job.wait_for("[worker 0 d1] up")
+    kill(r"slurm_script $|/job_scripts/")
+    job.finish(60)
+    assert job.status == 137, job.text()
     nothing_is_left(job)

@@ -27,8 +27,8 @@ SYNC = ("--sync-dst-dir", "/home/ubuntu/job")
 WAIT = "echo up; sleep 100 & python -c 'import time; time.sleep(99)'"
 # What lives for a moment only is no loss, and what a program forked is that program's business.
 PASSING = re.compile(
-    r".* -G |sh -c command -v|(sh -c )?mkdir|rsync|sleep 100 $|nsenter|env -C|"
-    r"(sbatch|scontrol|scancel|squeue|qsub|qstat|qdel|qconf|qmod) "
+    r".* -G |sh -c command -v|(sh -c )?mkdir|rsync|sleep 100 $|nsenter|env -C|/bin/sh \S+/util/arch|"
+    r"(/bin/sh )?(/usr/\S+/)?(sbatch|scontrol|scancel|squeue|qsub|qstat|qdel|qconf|qmod|uname) "
 )
 CANCEL = {"slurm": "scancel --user=root", "sge": "qdel -f -u root"}  # `ubuntu` has uid 0 there
 
@@ -43,7 +43,17 @@ def victims(job):
     """Whoever works for the job, here or there."""
     found = {pid: command.decode() for pid, (_, command) in job.processes().items()}
     found.update(processes_of_hosts())
-    return {pid: command for pid, command in found.items() if not PASSING.match(command)}
+    return {
+        pid: command
+        for pid, command in found.items()
+        if not PASSING.match(command) and not is_second_srun(pid, command, found)
+    }
+
+
+def is_second_srun(pid, command, found):
+    """Srun has a child that only ends the step if srun is killed: without it all goes on."""
+    parent = re.search(r"PPid:\s*(\d+)", about(pid, "status"))
+    return bool(command.startswith("srun ") and parent and found.get(int(parent[1])) == command)
 
 
 def left(launcher, job, before):

@@ -75,6 +75,7 @@ ENDED = [
 ENDING = "TERM"  # the signals by which it ends a job for good
 AFTERWARDS = ""
 RESTARTS = "${SLURM_RESTART_COUNT:-0}"
+CANCEL = "scancel $SLURM_JOB_ID"
 REQUEUE = "scontrol requeue $SLURM_JOB_ID"
 
 

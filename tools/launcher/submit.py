@@ -36,6 +36,7 @@ while kill -0 $launcher 2>/dev/null; do
     wait $launcher
     status=$?
 done
+[ -e /proc/$PPID ] || {cancel}  # who waits for us was killed, and will not tell of our end
 # It has saved, and nobody wanted the job to end for good: the time limit was near, or a more urgent
 # job came. Queue it again, but not for ever if it stops at once.
 if [[ $status == 75 && ! $ended && ( $SECONDS -ge 30 || {restarts} == 0 ) ]]; then
@@ -84,6 +85,7 @@ def script(system, options, environ):
         name=options.launcher,
         job_id=system.JOB_ID,
         afterwards=system.AFTERWARDS.format(folder=shlex.quote(folder)),
+        cancel=system.CANCEL,
         restarts=system.RESTARTS,
         requeue=system.REQUEUE,
     )
