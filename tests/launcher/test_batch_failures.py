@@ -30,20 +30,20 @@ def start(folder, system, *words, **more):
     return Job(folder, "--launcher", system, *words, cwd=folder, inside="d1", **more)
 
 
-def running(folder, system, *words):
+def running(folder, system, command=UP):
     """A job with two workers that wait, on d1 and d2."""
-    job = start(folder, system, "-n", 2, *words, UP)
+    job = start(folder, system, "-n", 2, command)
     for i in range(2):
         job.wait_for(f"[worker {i} d{i + 1}] up")
     return job
 
 
-def kill(pattern):
-    """Kill what works for the job: the first process with such a command."""
+def kill(pattern, which=min):
+    """Kill what works for the job: the first process with such a command, or the last."""
     found = [pid for pid, command in processes_of_hosts().items() if re.search(pattern, command)]
     if pattern == INSIDE:
         found = [pid for pid in found if "\0LAUNCH_SUBMITTED=" in about(pid, "environ")]
-    os.kill(min(found), signal.SIGKILL)
+    os.kill(which(found), signal.SIGKILL)
 
 
 def nothing_is_left(job, seconds=5):
@@ -90,14 +90,13 @@ def test_ctrl_c_during_the_submission_cancels_the_job(tmp_path, system, program)
     [
         ("slurm", INSIDE, 137),
         ("slurm", r"slurm_script $", 137),
-        ("slurm", r"slurmstepd: \[\d+\.batch\]", 143),
+        ("slurm", r"slurmstepd: \[\d+\.batch\]", 1),
         ("slurm", r"slurmstepd: \[\d+\.1\]", 255),
         ("slurm", r"srun .*nodelist=d2", 137),
         ("sge", INSIDE, 137),
         ("sge", r"/job_scripts/", 137),
-        ("sge", r"sge_shepherd -bg", 137),
+        ("sge", r"sge_shepherd -bg", 1),
         ("sge", r"qrsh -inherit", 137),
-        ("sge", r"qrsh_starter", 137),
     ],
 )
 def test_whoever_is_killed_the_job_ends(tmp_path, system, who, status):
@@ -118,4 +117,18 @@ def test_nothing_goes_on_without_the_batch_script(tmp_path, system):
     kill(r"slurm_script $|/job_scripts/")
     job.finish(60)
     assert job.status == 137, job.text()
+    nothing_is_left(job)
+
+
+@pytest.mark.parametrize("system, who", [("slurm", "^srun .*d2"), ("sge", "qrsh_starter")])
+def test_what_only_waits_is_not_missed(tmp_path, system, who):
+    """Srun's child, which ends the step if srun is killed, and what qrsh started on the host."""
+    act = "echo up; while [ ! -e end ]; do sleep 0.1; done; exit 3"
+    job = running(tmp_path, system, act)
+    kill(who, which=max)
+    time.sleep(3)
+    assert job.popen.poll() is None, job.text()
+    (tmp_path / "end").touch()
+    job.finish(60)
+    assert job.status == 3, job.text()
     nothing_is_left(job)
