@@ -65,6 +65,16 @@ urgency_slots min
 accounting_summary FALSE
 qsort_args NONE
 """
+GPU = """\
+name gpu
+shortcut gpu
+type INT
+relop <=
+requestable YES
+consumable YES
+default 0
+urgency 0
+"""
 LIMITS = ("rt", "cpu", "fsize", "data", "stack", "core", "rss", "vmem")
 QUEUE = """\
 qname all.q
@@ -106,7 +116,7 @@ QUEUE += "".join(f"{kind}_{limit} INFINITY\n" for limit in LIMITS for kind in "s
 HOST = """\
 hostname {name}
 load_scaling NONE
-complex_values NONE
+complex_values gpu=2
 load_values NONE
 processors 0
 reschedule_unknown_list NONE
@@ -126,7 +136,7 @@ def write_files(d1, addresses):
     (cell / "bootstrap").write_text(BOOTSTRAP)
     (cell / "act_qmaster").write_text("d1\n")
     debian = pathlib.Path("/usr/share/gridengine/default-configuration").read_text()
-    files = {"configuration": changed(debian, CONFIGURATION), "pes/mpi": PE}
+    files = {"configuration": changed(debian, CONFIGURATION), "pes/mpi": PE, "complexes/gpu": GPU}
     order = ",".join(["0", *(f"[{name}={i}]" for i, name in enumerate(addresses) if i)])
     files["all.q"] = QUEUE.format(hosts=" ".join(addresses), order=order)
     for name in addresses:
@@ -156,6 +166,7 @@ def spool(folder):
     run("spoolinit", "classic", "libspoolc", f"/{CELL};{SPOOL}", "init")
     run("spooldefaults", "configuration", folder / "sge" / "configuration")
     run("spooldefaults", "complexes", RESOURCES / "centry")
+    run("spooldefaults", "complexes", folder / "sge" / "complexes")
     run("spooldefaults", "usersets", RESOURCES / "usersets")
     run("spooldefaults", "managers", "ubuntu")
     for kind in ("adminhosts", "submithosts", "exechosts", "pes"):

@@ -220,6 +220,15 @@ def test_open_mpi_as_root_is_one_line_and_the_way_out(tmp_path):
     assert "--launcher-option=--allow-run-as-root" in job.last_words()
 
 
+def test_a_host_that_mpirun_cannot_find_is_named(tmp_path):
+    root = "--launcher-option=--allow-run-as-root"
+    job = Job(tmp_path, "-n", 2, "--launcher", "mpi", root, "-H", "d1,d7", "true", inside="d1")
+    job.finish(60)
+    assert job.status == 255, job.text()
+    assert "d7: no connection: ssh: Could not resolve hostname d7" in job.last_words()
+    assert "hint: no such name: the hosts file" in job.last_words()
+
+
 @pytest.mark.parametrize(
     "system, try_it", [("slurm", "sbatch --test-only"), ("sge", "qsub -verify")]
 )
@@ -270,7 +279,11 @@ def test_grid_engine_takes_no_secret(tmp_path):
 
 @pytest.mark.parametrize(
     "system, option, why",
-    [("slurm", "--partition=none", "invalid partition"), ("sge", "-q none", "unknown queue")],
+    [
+        ("slurm", "--partition=none", "invalid partition"),
+        ("slurm", "--nonsense", "unrecognized option '--nonsense'"),
+        ("sge", "-q none", "unknown queue"),
+    ],
 )
 def test_what_the_system_does_not_take_is_one_line_and_status_2(tmp_path, system, option, why):
     job = start(tmp_path, system, f"--launcher-option={option}", "true")

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from launcher.addresses import ELSEWHERE, announced_address, announced_rank, scheduler_address
 from launcher.hosts import Host, HostsError, parse_host, read_hosts
 from launcher.job import PlacementMistake, place
+from launcher.registration import Registration
 
 TIME_BUDGET_S = 10
 
@@ -146,3 +147,12 @@ def test_ranks_follow_numbers_for_any_addresses(addresses):
 )
 def test_the_scheduler_has_an_address_that_all_can_use(reached, address, toward):
     assert scheduler_address(reached) == (address, toward)
+
+
+def test_parts_of_the_lines_that_ps_lite_writes_are_known():
+    """Two of its threads may write at once: then a line comes in pieces."""
+    begin = "[12:17:36] ../3rdparty/ps-lite/src/van.cc:394: ? => 9. Meta: request=0, "
+    end = "timestamp=0, control={ cmd=ADD_NODE, node={ role=worker, id=9, ip=0177.00.00.01 } }"
+    for part in (begin + end, begin, end):
+        assert Registration().take(part)
+    assert not Registration().take("a line of the program: request=0")

@@ -81,6 +81,12 @@ def test_slurm_counts_gpus(systems):
     assert seen == "0\n0"
 
 
+def test_grid_engine_counts_gpus_for_each_slot(systems):
+    ask = "qsub -w v -terse -pe mpi 2 -l gpu={} /bin/true"
+    assert "verification: found suitable queue(s)" in on_d1(ask.format(2))
+    assert "no suitable queues" in on_d1(ask.format(3), check=False)
+
+
 def test_a_job_that_slurm_queues_again_is_told_and_starts_again(systems, tmp_path):
     number, out = submit(tmp_path, "sbatch --nodes 2 --open-mode append")
     on_d1(f"scontrol requeue {number}")

@@ -6,7 +6,9 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
+import sys
 import threading
 import time
 
@@ -40,6 +42,9 @@ REPORTS = {
     "leaving": {"why"},
     "done": set(),
 }
+PACKET = 4000  # bytes
+STREAM = socket.SOCK_STREAM
+PACKETS = socket.SOCK_SEQPACKET if sys.platform.startswith("linux") else STREAM
 DROPPED = re.compile("kex_exchange_identification|Connection (closed|reset) by")
 REFUSED = re.compile("denied|refused|timed out|resolve|No route|UNKNOWN port|Too many auth")
 REMOTE_PYTHON = "import sys;exec(eval(sys.stdin.buffer.readline()))"
@@ -68,14 +73,19 @@ class Connection:
         self.closed = False  # its end has been handled
         self.waiting_since = time.monotonic()  # None while the launcher itself is slow
         self._writer = Writer()  # a host that hangs takes no orders
+        # Open MPI 5 loses of its input what it reads in full pieces of 4096 bytes. Others must have
+        # a stream: they may read less than a packet at once, and would lose the rest.
+        ours, theirs = socket.socketpair(type=PACKETS if argv[0] == "mpirun" else STREAM)
+        self._orders = ours
         self.popen = subprocess.Popen(
             argv,
             env=env,
-            stdin=subprocess.PIPE,
+            stdin=theirs,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C is for the launcher, which then stops in order
         )
+        theirs.close()
         self._writer.put(self._write, repr(BOOTSTRAP))
         self._stderr = threading.Thread(target=self._read_stderr, daemon=True)
         self._stderr.start()
@@ -122,9 +132,10 @@ class Connection:
         return f"{self.host}: {what}: {word}"
 
     def _write(self, text):
+        data = text.encode() + b"\n"
         with contextlib.suppress(OSError, ValueError):
-            self.popen.stdin.write(text.encode() + b"\n")
-            self.popen.stdin.flush()
+            for start in range(0, len(data), PACKET):
+                self._orders.sendall(data[start : start + PACKET])
 
     def _emit(self, report):
         self.waiting_since = None
@@ -148,5 +159,5 @@ class Connection:
     def _read_stderr(self):
         for line in self.popen.stderr:
             text = line.decode("utf-8", "replace").rstrip()
-            self.last_words = self.last_words[-20:] + [text]
+            self.last_words = self.last_words[-40:] + [text]  # mpirun says why in many
             self._emit({"report": "said", "text": text})

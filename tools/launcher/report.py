@@ -36,7 +36,7 @@ HINTS = (
     (r"MemoryError|Cannot allocate memory|bad_alloc|out of memory", None,
      "memory ran out: a smaller --batch-size, or fewer workers on a host"),
     (None, 137, "SIGKILL often means memory ran out: `dmesg | grep -i kill` on that host tells"),
-    (None, 75, "it stopped on request and has saved: add --resume auto, or it begins anew"),
+    (None, 75, "it stopped on request and has saved: with --resume auto it goes on from there"),
     (None, 127, "command not found: give its full path, or put it on PATH"),
     (None, 126, "not executable: chmod +x, or put its interpreter in front"),
     (None, 139, "a crash in native code: its stack is above, if Python could print it"),

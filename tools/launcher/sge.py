@@ -19,9 +19,11 @@ QRSH = ["qrsh", "-inherit", "-v", "PATH"]
 def argv(host, options, command):
     """The command that runs another one on a host of the job, with its standard input.
 
-    The first host is the one we are on.
+    The first host is the one we are on. On others a shell would wait for the command, unseen.
     """
-    return command if host == options.hosts[0] else [*QRSH, host.name, shlex.join(command)]
+    if host == options.hosts[0]:
+        return command
+    return [*QRSH, host.name, f"exec {shlex.join(command)}"]
 
 
 def supervisor(host, options):

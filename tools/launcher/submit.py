@@ -36,13 +36,13 @@ while kill -0 $launcher 2>/dev/null; do
     wait $launcher
     status=$?
 done
-[ -e /proc/$PPID ] || {cancel}  # who waits for us was killed, and will not tell of our end
 # It has saved, and nobody wanted the job to end for good: the time limit was near, or a more urgent
 # job came. Queue it again, but not for ever if it stops at once.
 if [[ $status == 75 && ! $ended && ( $SECONDS -ge 30 || {restarts} == 0 ) ]]; then
     {requeue}
 fi
-{afterwards}exit $status
+{afterwards}[ -e /proc/$PPID ] || {cancel}  # who waits for us was killed, and cannot tell of our end
+exit $status
 """
 
 
