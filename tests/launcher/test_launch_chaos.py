@@ -25,8 +25,7 @@ SHARES = "cluster"
 BATCH = ("mpi", "slurm", "sge")
 SYNC = ("--sync-dst-dir", "/home/ubuntu/job")
 WAIT = "echo up; sleep 100 & python -c 'import time; time.sleep(99)'"
-# What lives for a moment only, or only waits, is no loss, and what a program forked is that program's
-# business.
+# What lives for a moment, or only waits, is no loss. What a program forked is its own business.
 PASSING = re.compile(
     r".* -G |sh -c command -v|(sh -c )?mkdir|rsync|sleep 100 $|nsenter|env -C|"
     r"(/bin/sh )?(/usr/\S+/)?(sbatch|scontrol|scancel|squeue|qsub|qstat|qdel|qconf|qmod|uname) |"

@@ -41,7 +41,7 @@ done
 if [[ $status == 75 && ! $ended && ( $SECONDS -ge 30 || {restarts} == 0 ) ]]; then
     {requeue}
 fi
-{afterwards}[ -e /proc/$PPID ] || {cancel}  # who waits for us was killed, and cannot tell of our end
+{afterwards}[ -e /proc/$PPID ] || {cancel}  # who waits for us was killed: nobody tells of our end
 exit $status
 """
 
