@@ -25,11 +25,9 @@ SHARES = "cluster"
 BATCH = ("mpi", "slurm", "sge")
 SYNC = ("--sync-dst-dir", "/home/ubuntu/job")
 WAIT = "echo up; sleep 100 & python -c 'import time; time.sleep(99)'"
-# What lives for a moment, or only waits, is no loss. What a program forked is its own business.
-PASSING = re.compile(
-    r".* -G |sh -c command -v|(sh -c )?mkdir|rsync|sleep 100 $|nsenter|env -C|"
-    r"(/bin/sh )?(/usr/\S+/)?(sbatch|scontrol|scancel|squeue|qsub|qstat|qdel|qconf|qmod|uname) |"
-    r"/bin/sh \S+/util/arch|\S+/qrsh_starter|sh -c \( test ! -r ./.profile"
+# What only waits is no loss, and what a program forked is that program's business.
+UNIMPORTANT = re.compile(
+    r"rsync|sleep 100 $|nsenter|env -C|\S+/qrsh_starter|sh -c \( test ! -r ./.profile"
 )
 CANCEL = {"slurm": "scancel --user=root", "sge": "qdel -f -u ubuntu"}  # `ubuntu` has uid 0 there
 
@@ -40,15 +38,22 @@ def afterwards():
     cluster("down")
 
 
-def victims(job):
-    """Whoever works for the job, here or there."""
+def workers_for(job):
+    """Whoever works for the job now, here or there."""
     found = {pid: command.decode() for pid, (_, command) in job.processes().items()}
     found.update(processes_of_hosts())
     return {
         pid: command
         for pid, command in found.items()
-        if not PASSING.match(command) and not is_second_srun(pid, command, found)
+        if not UNIMPORTANT.match(command) and not is_second_srun(pid, command, found)
     }
+
+
+def victims(job):
+    """Whoever works for the job for longer than a moment."""
+    before = workers_for(job).items()
+    time.sleep(0.5)
+    return sorted(before & workers_for(job).items())
 
 
 def is_second_srun(pid, command, found):
@@ -59,7 +64,7 @@ def is_second_srun(pid, command, found):
 
 def kill_one(job, launcher, dice):
     """Kill somebody: which process, its command, its role, is it the launcher that submitted?"""
-    pid, victim = dice.choice(sorted(victims(job).items()))
+    pid, victim = dice.choice(victims(job))
     number = dice.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM])
     number = signal.SIGKILL if ignores_term(pid, launcher, victim) else number
     environ = about(pid, "environ")
