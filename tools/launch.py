@@ -192,6 +192,7 @@ def main(argv=None):
     if args.is_submitted:
         job.id = os.environ["LAUNCH_SUBMITTED"]  # the same when the batch system starts it again
         job.earlier_tries = STARTERS[args.launcher].earlier_tries(os.environ)
+        job.watchers = allocation.watchers()
     if args.dry_run:
         print(dryrun.describe_job(job).encode(errors="backslashreplace").decode())
         return 0

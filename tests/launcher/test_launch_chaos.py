@@ -1,91 +1,160 @@
 """Kill anything, anywhere, at any moment: the job ends, says so, and leaves nothing.
 
-Ten kills by default, `LAUNCH_CHAOS_RUNS=100` for more (`make chaos RUNS=100`).
+By ssh ten kills by default, by each batch system two; `LAUNCH_CHAOS_RUNS=100` for a hundred of each
+(`make chaos RUNS=100`). The daemons of a batch system are spared.
 """
 
-import json
+import contextlib
 import os
-import pathlib
 import random
 import re
 import signal
+import sys
 import time
 
 import pytest
 
-from launching import CLUSTER, PROGRAMS, Job, cluster, on_hosts, why_no_cluster
+from launching import PROGRAMS, SUM_RANKS, Job, cluster, on_hosts, why_no_cluster
+from on_cluster import about, jobs, on_d1, ports, processes_of_hosts
 
-RUNS = int(os.environ.get("LAUNCH_CHAOS_RUNS", "10"))
-TIME_BUDGET_S = 4 * RUNS
+RUNS = {"ssh": 10, "mpi": 2, "slurm": 2, "sge": 2}
+if "LAUNCH_CHAOS_RUNS" in os.environ:
+    RUNS = dict.fromkeys(RUNS, int(os.environ["LAUNCH_CHAOS_RUNS"]))
+TIME_BUDGET_S = sum(runs * (4 if launcher == "ssh" else 15) for launcher, runs in RUNS.items())
 SHARES = "cluster"
-pytestmark = pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or "")
+BATCH = ("mpi", "slurm", "sge")
 SYNC = ("--sync-dst-dir", "/home/ubuntu/job")
 WAIT = "echo up; sleep 100 & python -c 'import time; time.sleep(99)'"
-TRAIN = "python /home/ubuntu/job/sum_ranks.py --sleep 99"
+# What only waits is no loss, and what a program forked is that program's business.
+UNIMPORTANT = re.compile(
+    r"rsync|sleep 100 $|nsenter|env -C|\S+/qrsh_starter|sh -c \( test ! -r ./.profile"
+)
+CANCEL = {"slurm": "scancel --user=root", "sge": "qdel -f -u ubuntu"}  # `ubuntu` has uid 0 there
 
 
 @pytest.fixture(scope="module", autouse=True)
-def hosts():
-    cluster("up", "--hosts", "2")
+def afterwards():
     yield
     cluster("down")
 
 
-def on_hosts_now():
-    """The processes of the hosts, by pid, but for what holds the hosts."""
-    holders = json.loads((CLUSTER / "state.json").read_text())["holders"]
-    spaces = {os.readlink(f"/proc/{pid}/ns/pid_for_children") for pid, _ in holders.values()}
-    spaces.discard(os.readlink("/proc/self/ns/pid"))
-    found = {}
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            if command and os.readlink(folder / "ns/pid") in spaces:
-                found[int(folder.name)] = command
-        except OSError:
-            continue
+def workers_for(job):
+    """Whoever works for the job now, here or there."""
+    found = {pid: command.decode() for pid, (_, command) in job.processes().items()}
+    found.update(processes_of_hosts())
     return {
         pid: command
         for pid, command in found.items()
-        if "cluster_host" not in command and "[listener]" not in command
+        if not UNIMPORTANT.match(command) and not is_second_srun(pid, command, found)
     }
 
 
 def victims(job):
-    """Whoever works for the job, here or there.
-
-    What lives for a moment only is no loss, and what a program forked is that program's business.
-    """
-    found = {pid: command.decode() for pid, (_, command) in job.processes().items()}
-    found.update(on_hosts_now())
-    passing = r".* -G |sh -c command -v|(sh -c )?mkdir|rsync|sleep 100 $"
-    found = {pid: command for pid, command in found.items() if not re.match(passing, command)}
-    return {**found, job.pid: "launch.py"}
+    """Whoever works for the job for longer than a moment."""
+    before = workers_for(job).items()
+    time.sleep(0.5)
+    return sorted(before & workers_for(job).items())
 
 
-@pytest.mark.parametrize("seed", range(RUNS))
-def test_any_kill_ends_the_job_and_leaves_nothing(tmp_path, seed):
-    dice = random.Random(seed)
-    command, moment = dice.choice([(WAIT, 3), (WAIT, 3), (TRAIN, 12)])
-    options = (*on_hosts(), *SYNC, *(["--no-check"] if dice.random() < 0.7 else []))
-    job = Job(tmp_path, "-n", 2, *options, command, cwd=PROGRAMS)
-    time.sleep(dice.uniform(0, moment))
+def is_second_srun(pid, command, found):
+    """Srun has a child that only ends the step if srun is killed: without it all goes on."""
+    parent = re.search(r"PPid:\s*(\d+)", about(pid, "status"))
+    return bool(command.startswith("srun ") and parent and found.get(int(parent[1])) == command)
+
+
+def kill_one(job, launcher, dice):
+    """Kill somebody: which process, its command, its role, is it the launcher that submitted?"""
+    pid, victim = dice.choice(victims(job))
     number = dice.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM])
-    pid, victim = dice.choice(sorted(victims(job).items()))
-    if "stdin.buffer" in victim:
-        number = signal.SIGKILL  # the guard of a supervisor takes no TERM
+    number = signal.SIGKILL if ignores_term(pid, launcher, victim) else number
+    environ = about(pid, "environ")
+    role = re.search(r"\0LAUNCH_MARK_\w+=(scheduler|server|worker)", environ)
+    is_inside = launcher not in CANCEL or "\0LAUNCH_SUBMITTED=" in environ
     os.kill(pid, number)
-    told = f"{signal.Signals(number).name} to {victim}: {job.text()}"
+    return number, victim, role and role[1], "launch.py" in victim and not is_inside
+
+
+def cancel_orphan(job, launcher):
+    """A submitted job goes on without the launcher that submitted it; then end it."""
+    job.wait(10)
+    number = re.search(r" job (\d+), its output", job.text())
+    if number:
+        time.sleep(3)
+        assert number[1] in " ".join(jobs())
+    on_d1(CANCEL[launcher])
+
+
+def left(launcher, job, before):
+    """What is there that should not be: processes, jobs in a queue, ports."""
+    found = [*processes_of_hosts().items(), *job.processes().items(), *(ports() - before)]
+    if not found and launcher in CANCEL:
+        found = jobs()
+    return found
+
+
+def start(folder, launcher, dice):
+    """A job on both hosts, and for how long to let it be."""
+    check = [] if dice.random() < 0.3 else ["--no-check"]
+    kind, moment = dice.choice([("wait", 3), ("wait", 3), ("train", 12)])
+    if launcher == "ssh":
+        command = WAIT if kind == "wait" else "python /home/ubuntu/job/sum_ranks.py --sleep 99"
+        return Job(folder, "-n", 2, *on_hosts(), *SYNC, *check, command, cwd=PROGRAMS), moment
+    command = WAIT if kind == "wait" else f"{sys.executable} {SUM_RANKS} --sleep 99"
+    hosts = ("-H", "d1,d2", "--launcher-option=--allow-run-as-root") if launcher == "mpi" else ()
+    words = ("-n", 2, "--launcher", launcher, *hosts, *check, command)
+    return Job(folder, *words, cwd=folder, inside="d1"), moment + 4
+
+
+def ignores_term(pid, launcher, victim):
+    """Would TERM end this process? Under Slurm a worker's shell is told to wait."""
+    found = re.search(r"SigIgn:\s*(\w+)", about(pid, "status"))
+    ignored = found and int(found[1], 16) >> (signal.SIGTERM - 1) & 1
+    return ignored or (launcher == "slurm" and victim.startswith("sh -c trap"))
+
+
+def clear(job):
+    """Not to disturb the next one."""
+    job.popen.kill()
+    for pid in [*processes_of_hosts(), *job.processes()]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    "launcher, seed", [(launcher, seed) for launcher in RUNS for seed in range(RUNS[launcher])]
+)
+def test_any_kill_ends_the_job_and_leaves_nothing(tmp_path, record_property, launcher, seed):
+    systems = () if launcher == "ssh" else BATCH
+    reason = why_no_cluster(*systems)
+    if reason:
+        pytest.skip(reason)
+    cluster("up", "--hosts", "2", *(["--with", ",".join(systems)] if systems else []))
+    before, dice = ports(), random.Random(seed)
+    job, moment = start(tmp_path, launcher, dice)
+    time.sleep(dice.uniform(0, moment))
     try:
+        number, victim, role, is_outside = kill_one(job, launcher, dice)
+    except ProcessLookupError:  # it has ended just now
+        number, victim, role, is_outside = kill_one(job, launcher, dice)
+    began = time.monotonic()
+    told = f"{number.name} to {victim}({role}): {job.text()}"
+    try:
+        if is_outside and number == signal.SIGKILL:
+            cancel_orphan(job, launcher)
         status = job.wait(90)
+        record_property("status", f"{number.name} {victim[:60]} ({role}): {status}")
+        record_property("ended_s", round(time.monotonic() - began, 1))
+        assert status != 0, told
+        if role:
+            assert status == 128 + number, told
+        end = time.monotonic() + 30
+        while left(launcher, job, before) and time.monotonic() < end:
+            time.sleep(0.2)
+        assert not left(launcher, job, before), told
+        record_property("gone_s", round(time.monotonic() - began, 1))
+        assert status == -number or "[launch]" in job.last_words(), told
     except AssertionError as error:
-        raise AssertionError(f"{told}\n{error}") from None
+        on_d1("; ".join(CANCEL.values()))
+        raise AssertionError(f"{told}\n{error}\n{job.text()}") from None
     finally:
-        job.popen.kill()  # not to disturb the next one
-    assert status != 0, told
-    end = time.monotonic() + 20
-    while (on_hosts_now() or job.processes()) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not on_hosts_now(), told
-    assert not job.processes(), told
-    assert status == -number or "[launch]" in job.last_words(), told
+        clear(job)

@@ -37,6 +37,24 @@ def find_hosts(environ=os.environ):
     return []
 
 
+def watchers():
+    """Who waits for this process in a submitted job: the batch script; and for that, the system's.
+
+    Once one of them is killed, the job may be over for the batch system, which tells us nothing.
+
+    Returns
+    -------
+    tuple of int
+        The parent of this process and its parent.
+    """
+    script = os.getppid()
+    try:
+        stat = pathlib.Path(f"/proc/{script}/stat").read_text()
+    except OSError:  # it was killed just now
+        return script, None
+    return script, int(stat.rpartition(")")[2].split()[1])
+
+
 def _slurm(environ):
     """Slurm's lists are compressed: d[1-3], and 2(x3),1 tasks."""
     nodes = environ["SLURM_JOB_NODELIST"]

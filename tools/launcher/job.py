@@ -4,7 +4,7 @@ import re
 import secrets
 import time
 from dataclasses import dataclass, field
-from typing import List
+from typing import List, Tuple
 
 from launcher.addresses import announced_address
 from launcher.hosts import Host
@@ -48,6 +48,8 @@ class Job:
         Differs from that of any other job.
     earlier_tries : int
         How often a batch system has started the job before.
+    watchers : tuple of int
+        Of a submitted job: see `allocation.watchers`.
     """
 
     command: List[str]
@@ -61,6 +63,7 @@ class Job:
     began: float = field(default_factory=time.monotonic)
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     earlier_tries: int = 0
+    watchers: Tuple[int, int] = None
 
     def count(self, role, host=None):
         """How many processes of a role there are (on one host)."""

@@ -11,7 +11,7 @@ from launcher import local
 from launcher.connection import REMOTE_PYTHON
 from launcher.environment import SECRET, TRAINING, EnvironmentMistake
 from launcher.hosts import read_hosts
-from launcher.submit import Refused
+from launcher.submit import submitted
 
 QRSH = ["qrsh", "-inherit", "-v", "PATH"]
 
@@ -19,9 +19,11 @@ QRSH = ["qrsh", "-inherit", "-v", "PATH"]
 def argv(host, options, command):
     """The command that runs another one on a host of the job, with its standard input.
 
-    The first host is the one we are on.
+    The first host is the one we are on. On others a shell would wait for the command, unseen.
     """
-    return command if host == options.hosts[0] else [*QRSH, host.name, shlex.join(command)]
+    if host == options.hosts[0]:
+        return command
+    return [*QRSH, host.name, f"exec {shlex.join(command)}"]
 
 
 def supervisor(host, options):
@@ -43,6 +45,7 @@ ENDING = "USR2 XCPU TERM"  # the signals by which it ends a job for good
 STATES = {"qw": "PENDING", "hqw": "PENDING (held)", "t": "RUNNING", "r": "RUNNING", "Rr": "RUNNING"}
 AFTERWARDS = "echo $status > {folder}/launch-$JOB_ID.status\n"
 RESTARTS = "$RESTARTED"
+CANCEL = "qdel -f $JOB_ID"
 REQUEUE = "exit 99  # for Grid Engine this means: queue it again"
 
 
@@ -95,12 +98,7 @@ class Submitted:
     """A job in Grid Engine's hands."""
 
     def __init__(self, text, folder, environ):
-        done = subprocess.run(
-            ["qsub", "-terse"], input=text, env=environ, capture_output=True, text=True
-        )
-        if done.returncode:
-            raise Refused(" ".join(done.stderr.split()))
-        self.id = done.stdout.split()[-1]
+        self.id = submitted(["qsub", "-terse"], text, environ).split()[-1]
         self.status_file = pathlib.Path(folder, f"launch-{self.id}.status")
         # to save and end (a signal comes first, by -notify), to save, to end at once
         self.stop_argv = ["qdel", self.id]

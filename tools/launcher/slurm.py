@@ -9,7 +9,7 @@ import subprocess
 
 from launcher import local
 from launcher.hosts import read_hosts
-from launcher.submit import Refused
+from launcher.submit import submitted
 
 ONE_NODE = ("--nodes=1", "--ntasks=1", "--overlap", "--unbuffered", "--cpu-bind=none", "--mpi=none")
 
@@ -75,6 +75,7 @@ ENDED = [
 ENDING = "TERM"  # the signals by which it ends a job for good
 AFTERWARDS = ""
 RESTARTS = "${SLURM_RESTART_COUNT:-0}"
+CANCEL = "scancel $SLURM_JOB_ID"
 REQUEUE = "scontrol requeue $SLURM_JOB_ID"
 
 
@@ -101,12 +102,8 @@ class Submitted:
     """A job in Slurm's hands."""
 
     def __init__(self, text, _, environ):
-        done = subprocess.run(
-            ["sbatch", "--parsable"], input=text, env=environ, capture_output=True, text=True
-        )
-        if done.returncode:
-            raise Refused(" ".join(done.stderr.split()))
-        self.id = done.stdout.split(";")[0].strip()  # a cluster's name may follow
+        said = submitted(["sbatch", "--parsable"], text, environ)
+        self.id = said.split(";")[0].strip()  # a cluster's name may follow
         # to save and end, to save, to end at once
         self.stop_argv = ["scancel", "--batch", "--signal=TERM", self.id]
         self.save_argv = ["scancel", "--signal=USR1", self.id]

@@ -41,7 +41,8 @@ done
 if [[ $status == 75 && ! $ended && ( $SECONDS -ge 30 || {restarts} == 0 ) ]]; then
     {requeue}
 fi
-{afterwards}exit $status
+{afterwards}[ -e /proc/$PPID ] || {cancel}  # who waits for us was killed: nobody tells of our end
+exit $status
 """
 
 
@@ -84,6 +85,7 @@ def script(system, options, environ):
         name=options.launcher,
         job_id=system.JOB_ID,
         afterwards=system.AFTERWARDS.format(folder=shlex.quote(folder)),
+        cancel=system.CANCEL,
         restarts=system.RESTARTS,
         requeue=system.REQUEUE,
     )
@@ -92,6 +94,19 @@ def script(system, options, environ):
 
 class Refused(Exception):
     """The batch system does not take the job; the message says why."""
+
+
+def submitted(argv, text, environ):
+    """Submit a script; what sbatch or qsub prints.
+
+    Ctrl-C does not reach it: it might have submitted the job, and not yet told the number.
+    """
+    done = subprocess.run(
+        argv, input=text, env=environ, capture_output=True, text=True, start_new_session=True
+    )
+    if done.returncode:
+        raise Refused(" ".join(done.stderr.split()) or f"{argv[0]} ended with {done.returncode}")
+    return done.stdout
 
 
 class Follower:

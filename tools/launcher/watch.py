@@ -6,6 +6,7 @@ import signal
 import time
 from dataclasses import dataclass, field
 
+from launcher import allocation
 from launcher.connection import Connection
 from launcher.job import Process
 from launcher.registration import Registration
@@ -102,6 +103,9 @@ class Watch:
         while self.requests:
             self.on_request(self.requests.popleft())
         self.regulate(now)
+        if self.job.watchers and self.job.watchers != allocation.watchers():
+            self.asked = True  # a restart would be hidden from the batch system, too
+            self.fail("the batch script, or who waits for it, was killed", 1)
         if not self.ending:
             self.check_times(now)
         return connection, report

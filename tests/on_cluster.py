@@ -1,0 +1,62 @@
+"""Look at the hosts of the cluster from outside: their processes, ports and queues."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+from launching import CLUSTER, entering
+
+# What holds the hosts, and what belongs to a batch system, not to a job.
+SPARED = re.compile(
+    r"\S+ \S+cluster_host\.py|sshd: .*\[listener\]|slurmctld|: slurmscriptd|slurmd |munged|"
+    r"\S*/sge_qmaster|\S*/sge_execd"
+)
+
+
+def on_d1(command):
+    """Run a command on d1; what it prints."""
+    words = [*entering("d1", "/"), "sh", "-c", command]
+    return subprocess.run(words, text=True, capture_output=True, timeout=60).stdout.strip()
+
+
+def processes_of_hosts():
+    """The processes of the hosts, by pid, but for what is spared."""
+    holders = json.loads((CLUSTER / "state.json").read_text())["holders"]
+    spaces = {os.readlink(f"/proc/{pid}/ns/pid_for_children") for pid, _ in holders.values()}
+    spaces.discard(os.readlink("/proc/self/ns/pid"))
+    found = {}
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            if command and os.readlink(folder / "ns/pid") in spaces:
+                found[int(folder.name)] = command
+        except OSError:
+            continue
+    return {pid: command for pid, command in found.items() if not SPARED.match(command)}
+
+
+def ports():
+    """Where somebody listens, on all hosts: (host, port)."""
+    holders = json.loads((CLUSTER / "state.json").read_text())["holders"]
+    found = set()
+    for name, (pid, _) in holders.items():
+        for line in pathlib.Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
+            _, local, _, state = line.split()[:4]
+            if state == "0A":
+                found.add((name, int(local.split(":")[1], 16)))
+    return found
+
+
+def about(pid, file):
+    """What /proc tells about a process; nothing if it has ended."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/{file}").read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def jobs():
+    """What the batch systems have, waiting, running or ending."""
+    return on_d1("squeue --noheader; qstat").splitlines()
