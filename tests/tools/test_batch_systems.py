@@ -82,9 +82,9 @@ def test_slurm_counts_gpus(systems):
 
 
 def test_grid_engine_counts_gpus_for_each_slot(systems):
-    ask = "qsub -w v -terse -pe mpi 2 -l gpu={} /bin/true"
-    assert "verification: found suitable queue(s)" in on_d1(ask.format(2))
-    assert "no suitable queues" in on_d1(ask.format(3), check=False)
+    run = "qsub -w e -sync y -pe mpi 2 -o /dev/null -j y -l gpu={} -b y true"
+    assert "exited with exit code 0" in on_d1(run.format(2))
+    assert cluster("ssh", "d1", run.format(3), check=False).returncode == 1  # nowhere to run
 
 
 def test_a_job_that_slurm_queues_again_is_told_and_starts_again(systems, tmp_path):
