@@ -8,7 +8,7 @@ import time
 import pytest
 
 from launching import Job, children, cluster, shell, why_no_cluster
-from on_cluster import about, jobs, processes_of_hosts
+from on_cluster import about, jobs, on_d1, processes_of_hosts
 
 TIME_BUDGET_S = 120
 SHARES = "cluster"
@@ -131,4 +131,19 @@ def test_what_only_waits_is_not_missed(tmp_path, system, who):
     (tmp_path / "end").touch()
     job.finish(60)
     assert job.status == 3, job.text()
+    nothing_is_left(job)
+
+
+def test_a_job_that_cannot_be_cancelled_is_left_with_a_word(tmp_path):
+    path = wrapped(tmp_path / "bin", "scancel", "echo no controller >&2; exit 1")
+    job = start(tmp_path, "slurm", "-n", 2, UP, env=path)
+    job.wait_for("[worker 1 d2] up")
+    for _ in range(3):
+        job.interrupt()
+        time.sleep(1)
+    job.wait(30)
+    assert job.status == 130, job.text()
+    assert "scancel: no controller" in job.last_words()
+    assert re.search(r"job \d+ may still run", job.last_words())
+    on_d1("scancel --user=root")
     nothing_is_left(job)

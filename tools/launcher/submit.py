@@ -125,11 +125,17 @@ class Follower:
         self.state = None
         self.asked = None  # the first signal that asked for the end
         self.deadline = None
+        self.in_vain = 0  # how often it could not be cancelled
 
     def run(self, requests):
         """Follow the job to its end; returns its exit status."""
         looked, status = -LOOK_S, None
         while status is None:
+            if self.in_vain == 2:
+                self.console.say(
+                    f"job {self.job.id} may still run: the batch system does not answer"
+                )
+                return 128 + self.asked
             self.show()
             self.handle(requests)
             if time.monotonic() - looked > LOOK_S:
@@ -187,13 +193,14 @@ class Follower:
         self.asked = self.asked or number
         self.deadline = time.monotonic() + MARGIN_S  # then once more
         self.console.say(f"job {self.job.id} is cancelled")
-        self.tell(self.job.cancel_argv)
+        self.in_vain += not self.tell(self.job.cancel_argv)
 
     def tell(self, argv):
-        """Run a command of the batch system."""
+        """Run a command of the batch system; did it work?"""
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode:
             self.console.say(f"{argv[0]}: {done.stderr.strip() or done.returncode}")
+        return done.returncode == 0
 
 
 def run(system, text, options, environ, console, requests):
