@@ -309,3 +309,13 @@ def test_a_check_in_a_folder_with_a_strange_name(tmp_path, system):
     job.finish(60)
     assert job.status == 0, job.text()
     assert re.search(r"^\[launch\] d2 +ok ", job.text(), re.MULTILINE)
+
+
+def test_what_an_earlier_job_of_this_number_wrote_is_not_shown(tmp_path):
+    """After the numbers have begun at 1 again."""
+    number = int(on_d1("sbatch --parsable --output=/dev/null --wrap true")) + 1
+    (tmp_path / f"launch-{number}.out").write_text("of another job\n")
+    job = start(tmp_path, "slurm", shell(other="echo of this one"))
+    job.finish(60)
+    assert f"Slurm job {number}, its output" in job.text()
+    assert "of this one" in job.stdout and "of another job" not in job.stdout

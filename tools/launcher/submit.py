@@ -109,19 +109,31 @@ def submitted(argv, text, environ):
     return done.stdout
 
 
+def size_before(path, began):
+    """The size of a file that was last written before a time, else 0."""
+    try:
+        about = path.stat()
+    except OSError:
+        return 0
+    return about.st_size if about.st_mtime < began else 0
+
+
 class Follower:
     """Shows what a submitted job writes, and passes on what is asked of the launcher.
 
     Parameters
     ----------
     job : slurm.Submitted or sge.Submitted
+    began : float
+        When its submission began, in seconds since 1970.
     """
 
-    def __init__(self, job, options, console):
+    def __init__(self, job, began, options, console):
         self.job, self.options, self.console = job, options, console
         folder = pathlib.Path(options.log_dir or options.here)
         self.files = {stream: folder / f"launch-{job.id}.{stream}" for stream in ("out", "err")}
-        self.shown = dict.fromkeys(self.files, 0)
+        # what is there already is of an earlier job that had this number
+        self.shown = {stream: size_before(path, began) for stream, path in self.files.items()}
         self.state = None
         self.asked = None  # the first signal that asked for the end
         self.deadline = None
@@ -205,6 +217,7 @@ class Follower:
 
 def run(system, text, options, environ, console, requests):
     """Submit a job and follow it to its end; returns the launcher's exit status."""
+    began = time.time()
     try:
         job = system.Submitted(text, options.log_dir or options.here, environ)
     except FileNotFoundError:
@@ -213,7 +226,7 @@ def run(system, text, options, environ, console, requests):
     except Refused as refused:
         console.say(f"{system.NAME} does not take the job: {refused}")
         return 2
-    follower = Follower(job, options, console)
+    follower = Follower(job, began, options, console)
     where = os.path.relpath(follower.files["out"], options.here)
     console.say(f"{system.NAME} job {job.id}, its output: {where} and .err")
     return follower.run(requests)
