@@ -173,14 +173,18 @@ def spool(folder):
         run("spooldefaults", kind, folder / "sge" / kind)
 
 
-def configure(folder):
-    """Tell the qmaster, once it answers, what it takes from `qconf` only."""
+def scheduler_configuration():
+    """Wait until the qmaster answers, and return what its scheduler goes by."""
     while True:
         answer = subprocess.run(["qconf", "-ssconf"], capture_output=True, text=True)
         if answer.returncode == 0:
-            break
+            return answer.stdout
         time.sleep(0.1)
-    (folder / "scheduler").write_text(changed(answer.stdout, SCHEDULER))
+
+
+def configure(folder):
+    """Tell the qmaster what it takes from `qconf` only."""
+    (folder / "scheduler").write_text(changed(scheduler_configuration(), SCHEDULER))
     subprocess.run(["qconf", "-Msconf", folder / "scheduler"], check=True)
     subprocess.run(["qconf", "-Aq", folder / "all.q"], check=True)
 
@@ -193,6 +197,8 @@ def start(folder, name):
         spool(folder)
         start_daemon(folder, "sge_qmaster", SGE_ND="1")
         configure(folder / "sge")
+    else:
+        scheduler_configuration()  # an execd that finds no qmaster waits for long
     os.mkdir("/var/spool/gridengine/execd")
     os.mkdir("/var/spool/gridengine/tmp")  # the /tmp of all hosts is the same
     start_daemon(folder, "sge_execd", SGE_ND="1")
