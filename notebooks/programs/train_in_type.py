@@ -2,7 +2,7 @@
 
 Takes CIFAR-10 from the folder that TUTORIAL_DATA names, else as cifar10_dist.py does. Prints a line
 of JSON for each seed: accuracy and cross-entropy after each epoch, images a second of processor
-time and the types of arrays; or what MXNet says if this processor cannot compute the type.
+time and the types of arrays; or why this processor cannot compute the type.
 """
 
 import json
@@ -20,7 +20,7 @@ from mxnet.contrib.amp.amp import bfloat16
 from loader import EvalLoader
 from networks.create import create_network
 from networks.precision import set_dtype
-from process.failure import run
+from process.failure import UsageError, run
 from process.flags import parse_args
 from sources.images import ImageSource
 from trainers.create import create_trainer
@@ -38,7 +38,7 @@ def main(dtype, seeds):
     for seed in seeds:
         try:
             result = train(parse_args([*options, "--seed", seed]), images)
-        except mx.MXNetError as error:
+        except (mx.MXNetError, UsageError) as error:
             result = {"error": str(error).strip().splitlines()[-1]}
         print(json.dumps({"data": name, "seed": seed, **result}), flush=True)
 

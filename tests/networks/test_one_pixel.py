@@ -10,6 +10,7 @@ from launching import PROGRAMS, launch, train
 from networks import one_pixel
 from networks.by_name import build_network, network_by_name, network_json
 from networks.one_pixel import OnePixelConv2D, as_convolutions, use_products
+from processors import needs_avx512
 
 TIME_BUDGET_S = 60
 SHAPE = (3, 32, 32)
@@ -116,11 +117,13 @@ def test_a_convolution_whose_images_are_not_clear_is_left_alone():
     assert type(net.conv) is nn.Conv2D
 
 
+@needs_avx512
 def test_bfloat16_computes_products_too(tmp_path):
     job = launch(tmp_path, program=PROGRAMS / "products_in_bfloat16.py")
     assert job.status == 0 and "products: 4\n" in job.stdout, job.stdout + job.stderr
 
 
+@needs_avx512
 def test_bfloat16_trains_with_products(tmp_path):
     options = "--data synthetic --network resnet18_v1 --num-examples 128 --num-epochs 1"
     job = train(tmp_path, *options.split(), "--batch-size", "64", "--dtype", "bfloat16")

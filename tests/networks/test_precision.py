@@ -12,6 +12,7 @@ from launching import PROGRAMS, accuracies, launch, train
 from networks.by_name import network_by_name
 from networks.precision import PROCESSOR_HAS, choose_dtype, copy_in, processor_flags, set_dtype
 from process.failure import UsageError
+from processors import needs_avx512
 from restarting import ENVIRONMENT, assert_same, finished, training
 from workers import Workers
 
@@ -50,6 +51,7 @@ def assert_the_faster(dtype, told):
     assert dtype == ("float32" if float32 > bfloat16 else "bfloat16") or float32 == bfloat16
 
 
+@needs_avx512
 @pytest.mark.parametrize("flag", ["avx512_bf16", "amx_bf16"])
 def test_the_type_of_the_higher_speed_is_chosen(flag, net, cpuinfo):
     assert_the_faster(*choose(net, cpuinfo(flag)))
@@ -73,6 +75,7 @@ def test_a_checkpoint_decides_without_a_trial(saved, net, cpuinfo):
     assert choose(net, cpuinfo("amx_bf16"), saved) == (saved, "as in the checkpoint")
 
 
+@needs_avx512
 def test_a_trial_leaves_parameters_gradients_and_mxnet_as_they_were(net, cpuinfo):
     def everything():
         params = [p for _, p in sorted(net.collect_params().items())]
@@ -95,6 +98,7 @@ def test_the_copy_in_float32_computes_the_same(net):
     np.testing.assert_array_equal(same, wanted)
 
 
+@needs_avx512
 def test_the_copy_computes_what_amp_init_makes_of_the_network(tmp_path):
     job = launch(tmp_path, program=PROGRAMS / "copy_in_bfloat16.py")
     assert job.status == 0 and "the same outputs and gradients\n" in job.stdout, job.text()
@@ -128,6 +132,7 @@ def choices(folder, kind, *files):
     return sorted(re.findall(r"worker (\d) chose (\w+): (.*)", job.stdout))
 
 
+@needs_avx512
 @pytest.mark.parametrize("kind", ["dist_sync", "dist_async"])
 def test_all_workers_choose_by_the_same_figures(kind, cpuinfo, tmp_path):
     first, second = choices(tmp_path, kind, cpuinfo("amx_bf16"), cpuinfo("amx_bf16"))

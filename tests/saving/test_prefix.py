@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -58,6 +59,8 @@ def test_a_second_job_is_refused_and_told_of_the_first(tmp_path, workers):
 def test_the_lock_of_a_killed_job_blocks_nobody(tmp_path):
     job = training(tmp_path, tmp_path / "model", env=SLOW)
     job.wait_for("Epoch[1] Batch [1]")
+    while not find(str(tmp_path / "model")):  # a thread writes it, and a disk may be slow
+        time.sleep(0.05)
     os.kill(job.pid, signal.SIGKILL)
     finished(job, -signal.SIGKILL)
     assert (tmp_path / ".model.lock").exists()
