@@ -64,6 +64,9 @@ def _tell(error, program):
         reason = (str(error).strip().splitlines() or ["no more to be had"])[-1][:200]
         print(f"{program}: error: out of memory: {reason}; try smaller sizes", file=sys.stderr)
         return 1
+    if isinstance(error, BrokenPipeError):  # `| head` has seen enough
+        print(f"{program}: error: what reads its output has ended", file=sys.stderr)
+        return 1
     traceback.print_exception(type(error), error, error.__traceback__)
     return 1
 

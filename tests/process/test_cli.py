@@ -1,11 +1,13 @@
 """What a user types: help, old command lines, and mistakes."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
 from cifar10_dist import main
-from launching import launch, train
+from launching import PROGRAM, launch, train
 from parsers import flags_of, parser_of
 from process.devices import share_gpus
 from process.failure import UsageError
@@ -116,6 +118,18 @@ def test_an_exception_ends_a_worker_at_once_with_its_traceback(tmp_path):
     job = launch(tmp_path, "-n", 2, "python", "tests/programs/raise_on_one.py", timeout=60)
     assert job.status == 1
     assert "ValueError: on purpose" in job.stderr + job.stdout
+
+
+def test_output_that_nobody_reads_any_more_ends_it_with_one_line(tmp_path):
+    options = "--data synthetic --network fast --num-examples 512 --num-epochs 1 --disp-batches 1"
+    command = [sys.executable, PROGRAM, *options.split()]
+    with open(tmp_path / "err", "w+") as err:
+        job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=err, text=True)
+        assert job.stdout.readline().startswith("fast on synthetic images")
+        job.stdout.close()
+        assert job.wait(100) == 1
+        err.seek(0)
+        assert err.read() == "cifar10_dist.py: error: what reads its output has ended\n"
 
 
 @pytest.mark.parametrize(
