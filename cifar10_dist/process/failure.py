@@ -7,6 +7,8 @@ import re
 import sys
 import traceback
 
+from process.messages import say
+
 STOPPED = 75  # exit status: stopped on request with all saved that there was, start me again
 
 
@@ -51,10 +53,10 @@ def run(main, program):
 def _tell(error, program):
     """Print what ended the program; return the exit status."""
     if isinstance(error, (UsageError, Diverged)):
-        print(f"{program}: error: {error}", file=sys.stderr)
+        say(f"error: {error}", program)
         return 2 if isinstance(error, UsageError) else 1
     if isinstance(error, KeyboardInterrupt):
-        print(f"{program}: interrupted", file=sys.stderr)
+        say("interrupted", program)
         return 130
     if isinstance(error, SystemExit):
         if isinstance(error.code, str):
@@ -62,10 +64,10 @@ def _tell(error, program):
         return error.code if isinstance(error.code, int) else int(error.code is not None)
     if isinstance(error, MemoryError) or re.search("out of memory|bad_alloc", str(error)):
         reason = (str(error).strip().splitlines() or ["no more to be had"])[-1][:200]
-        print(f"{program}: error: out of memory: {reason}; try smaller sizes", file=sys.stderr)
+        say(f"error: out of memory: {reason}; try smaller sizes", program)
         return 1
     if isinstance(error, BrokenPipeError):  # `| head` has seen enough
-        print(f"{program}: error: what reads its output has ended", file=sys.stderr)
+        say("error: what reads its output has ended", program)
         return 1
     traceback.print_exception(type(error), error, error.__traceback__)
     return 1

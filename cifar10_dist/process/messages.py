@@ -8,6 +8,10 @@ def warn(text):
     say(f"warning: {text}")
 
 
-def say(text):
-    """Say a line at once, from any thread."""
-    print(f"cifar10_dist.py: {text}", file=sys.stderr, flush=True)
+def say(text, program="cifar10_dist.py"):
+    """Say a line at once, from any thread.
+
+    The line is written in one piece, its end included: workers that share a screen do not mix
+    their lines, even where Python does not buffer.
+    """
+    print(f"{program}: {text}\n", end="", file=sys.stderr, flush=True)

@@ -1,13 +1,15 @@
 """What a user types: help, old command lines, and mistakes."""
 
+import os
 import re
+import socket
 import subprocess
 import sys
 
 import pytest
 
 from cifar10_dist import main
-from launching import PROGRAM, launch, train
+from launching import PROGRAM, ROOT, launch, train
 from parsers import flags_of, parser_of
 from process.devices import share_gpus
 from process.failure import UsageError
@@ -92,6 +94,17 @@ def test_too_little_memory_gets_one_line(error, tmp_path):
     job = launch(tmp_path, "-c", program, program="-u")
     assert job.status == 1
     assert re.fullmatch("p: error: out of memory: .*; try smaller sizes\n", job.stderr), job.stderr
+
+
+def test_a_line_is_written_in_one_piece_even_without_buffers():
+    """Else the lines of two workers that share a screen mix: `lineline`, then two ends."""
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # keeps writes apart
+    program = "from process.messages import say; say('error: x')"
+    environ = {**os.environ, "PYTHONPATH": str(ROOT / "cifar10_dist")}
+    with ours, its:
+        words = [sys.executable, "-u", "-c", program]
+        subprocess.run(words, stderr=its, env=environ, check=True, timeout=60)
+        assert ours.recv(1000) == b"cifar10_dist.py: error: x\n"
 
 
 def test_a_data_folder_that_cannot_be_written_is_named(tmp_path):
