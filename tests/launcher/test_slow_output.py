@@ -47,12 +47,14 @@ def wait_until_full(pipe, timeout=20):
         size = int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
+@pytest.mark.parametrize("blocked_s", [0, 2])  # after 2 s the worker waits to write
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_request_to_stop_is_heard_the_moment_the_screen_blocks(tmp_path, number):
-    with unread(tmp_path, shell(worker0=SAVE)) as process:
+def test_workers_save_when_asked_while_the_screen_blocks(tmp_path, number, blocked_s):
+    with unread(tmp_path, "--grace", 30, shell(worker0=SAVE)) as process:
         wait_until_full(process.stdout)
+        time.sleep(blocked_s)
         process.send_signal(number)
-        assert process.wait(15) == 75
+        assert process.wait(60) == 75
     assert (tmp_path / "saved").exists()
 
 

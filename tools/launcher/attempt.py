@@ -11,6 +11,7 @@ from launcher import preflight, ssh
 from launcher.addresses import scheduler_address
 from launcher.logins import Logins
 from launcher.watch import SAVED, Failure, Member, Watch
+from launcher.writer import LAST_BYTES
 
 GRACE_S = 3  # between TERM and KILL when something has failed
 FINISH_S = 15  # for servers and scheduler to end by themselves after the last worker
@@ -214,6 +215,7 @@ class Attempt(Watch):
     def finish(self):
         """Stop what still runs: gently on request, at once after a failure."""
         self.ending = True
+        self.limit = self.waiting_bytes() + LAST_BYTES * len(self.connections)
         workers = [m for m in self.members.values() if m.process.role == "worker"]
         failure = self.failure
         if failure and (failure.kind == "asked" or failure.status == SAVED):

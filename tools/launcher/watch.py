@@ -11,7 +11,7 @@ from launcher.connection import Connection
 from launcher.job import Process
 from launcher.registration import Registration
 from launcher.report import describe, shell_status
-from launcher.writer import HOLD_BYTES, LAST_BYTES
+from launcher.writer import HOLD_BYTES
 
 SILENCE_S = 10  # a host that is silent for this long is lost
 SAVED = 75  # a program's exit status for "stopped on request, after saving: start me again"
@@ -77,6 +77,7 @@ class Watch:
         self.ending = self.leaving = False
         self.done = False  # all workers have ended with 0: nothing can fail any more
         self.held = False  # the processes are to wait before they write more
+        self.limit = HOLD_BYTES  # of output that waits to be written: above it they are
         self.asked = False  # somebody asked for the end: nothing is started again
         self.running_since = None  # time.monotonic() when the processes were started
         self.bound = None  # time.monotonic() when the scheduler began to listen
@@ -110,12 +111,14 @@ class Watch:
             self.check_times(now)
         return connection, report
 
+    def waiting_bytes(self):
+        """What the slowest of the screen and the log's disk has not taken yet."""
+        return max(writer.waiting for writer in (*self.console.writers, self.record.writer))
+
     def regulate(self, now):
         """Let the processes wait before they write more while the screen or a disk is slow."""
-        limit = LAST_BYTES if self.ending else HOLD_BYTES
-        limit = limit / 2 if self.held else limit
-        writers = (*self.console.writers, self.record.writer)
-        held = any(writer.waiting > limit for writer in writers)
+        limit = self.limit - HOLD_BYTES / 2 if self.held else self.limit
+        held = self.waiting_bytes() > limit
         if held != self.held:
             self.held = held
             for connection in self.connections.values():

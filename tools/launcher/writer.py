@@ -5,7 +5,7 @@ import threading
 import time
 
 HOLD_BYTES = 1 << 20  # not written yet; above it the processes wait before they write more
-LAST_BYTES = 2 << 20  # the same, when they have been told to end: who waits to write cannot save
+LAST_BYTES = 2 << 20  # more from each host, once all is to end: who waits to write cannot save
 EACH_BYTES = 100  # what a short line takes beside its text
 PATIENCE_S = 15  # at the end, for output to be taken
 HURRY_S = 2  # the same, if somebody asked for the end
