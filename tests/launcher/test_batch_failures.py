@@ -95,7 +95,6 @@ def test_ctrl_c_during_the_submission_cancels_the_job(tmp_path, system, program)
         ("slurm", r"srun .*nodelist=d2", 137),
         ("sge", INSIDE, 137),
         ("sge", r"/job_scripts/", 137),
-        ("sge", r"sge_shepherd -bg", 1),
         ("sge", r"qrsh -inherit", 137),
     ],
 )
@@ -105,6 +104,15 @@ def test_whoever_is_killed_the_job_ends(tmp_path, system, who, status):
     job.finish(60)
     assert job.status == status, job.text()
     assert "[launch]" in job.last_words()
+    nothing_is_left(job)
+
+
+def test_grid_engine_queues_a_job_again_whose_shepherd_was_killed(tmp_path):
+    job = running(tmp_path, "sge", f"[ $LAUNCH_ATTEMPT = 1 ] || exit 7; {UP}")
+    kill(r"sge_shepherd -bg")
+    job.finish(60)
+    assert job.status == 7, job.text()
+    assert "who waits for it, was killed" in job.text()
     nothing_is_left(job)
 
 

@@ -84,6 +84,13 @@ def cancel_orphan(job, launcher):
     on_d1(CANCEL[launcher])
 
 
+def cancel_requeued(job):
+    """Grid Engine queues a job again whose first shepherd was killed; then end it."""
+    while job.popen.poll() is None and not re.search(r" R[qrt] ", on_d1("qstat")):
+        time.sleep(0.2)  # job.wait() has a limit, pytest too
+    on_d1(CANCEL["sge"])
+
+
 def left(launcher, job, before):
     """What is there that should not be: processes, jobs in a queue, ports."""
     found = [*processes_of_hosts().items(), *job.processes().items(), *(ports() - before)]
@@ -141,6 +148,8 @@ def test_any_kill_ends_the_job_and_leaves_nothing(tmp_path, record_property, lau
     try:
         if is_outside and number == signal.SIGKILL:
             cancel_orphan(job, launcher)
+        if "sge_shepherd" in victim:
+            cancel_requeued(job)
         status = job.wait(90)
         record_property("status", f"{number.name} {victim[:60]} ({role}): {status}")
         record_property("ended_s", round(time.monotonic() - began, 1))

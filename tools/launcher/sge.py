@@ -45,7 +45,6 @@ ENDING = "USR2 XCPU TERM"  # the signals by which it ends a job for good
 STATES = {"qw": "PENDING", "hqw": "PENDING (held)", "t": "RUNNING", "r": "RUNNING", "Rr": "RUNNING"}
 AFTERWARDS = "echo $status > {folder}/launch-$JOB_ID.status\n"
 RESTARTS = "$RESTARTED"
-CANCEL = "qdel -f $JOB_ID"
 REQUEUE = "exit 99  # for Grid Engine this means: queue it again"
 
 

@@ -73,9 +73,9 @@ ENDED = [
     "TIMEOUT",
 ]
 ENDING = "TERM"  # the signals by which it ends a job for good
-AFTERWARDS = ""
+# If slurmstepd, which waits for us, was killed, nobody tells Slurm of our end.
+AFTERWARDS = "[ -e /proc/$PPID ] || scancel $SLURM_JOB_ID\n"
 RESTARTS = "${SLURM_RESTART_COUNT:-0}"
-CANCEL = "scancel $SLURM_JOB_ID"
 REQUEUE = "scontrol requeue $SLURM_JOB_ID"
 
 

@@ -41,8 +41,7 @@ done
 if [[ $status == 75 && ! $ended && ( $SECONDS -ge 30 || {restarts} == 0 ) ]]; then
     {requeue}
 fi
-{afterwards}[ -e /proc/$PPID ] || {cancel}  # who waits for us was killed: nobody tells of our end
-exit $status
+{afterwards}exit $status
 """
 
 
@@ -85,7 +84,6 @@ def script(system, options, environ):
         name=options.launcher,
         job_id=system.JOB_ID,
         afterwards=system.AFTERWARDS.format(folder=shlex.quote(folder)),
-        cancel=system.CANCEL,
         restarts=system.RESTARTS,
         requeue=system.REQUEUE,
     )
