@@ -59,7 +59,7 @@ cluster: setup
 
 chaos: setup
 	@LAUNCH_CHAOS_RUNS=$(RUNS) .venv/bin/python -m pytest tests/launcher/test_launch_chaos.py
-	@PYTHONPATH=cifar10_dist .venv/bin/python tests/training_chaos.py $(RUNS)
+	@PYTHONPATH=cifar10_dist:tools .venv/bin/python tests/training_chaos.py $(RUNS)
 
 # PyTorch has an environment of its own: it wants another NumPy.
 $(PEERS)/built: benchmarks/peers/requirements-peers.txt

@@ -1,6 +1,6 @@
 """Disturb trainings at random, and see that each ends like one that was not disturbed.
 
-    PYTHONPATH=cifar10_dist python tests/training_chaos.py [RUNS] [FIRST_SEED]     (make chaos)
+    PYTHONPATH=cifar10_dist:tools python tests/training_chaos.py [RUNS] [FIRST_SEED]   (make chaos)
 
 Each run trains with two workers and a server under ``launch.py --max-restarts``. At a random moment
 a random process (worker, server, scheduler, launcher) gets TERM, or KILL, or STOP and then KILL; or

@@ -27,7 +27,7 @@ NOTEBOOKS = sorted(path.name for path in FOLDER.glob("*.ipynb"))
 LARGEST = 300_000  # bytes
 LONGEST = 20  # lines of a code cell
 LONGEST_SHOWN = 30  # lines of code of a function that a cell displays
-RUN_LIMIT_S = 540  # of one notebook: three times what two idle cores need at most
+RUN_LIMIT_S = 900  # of one notebook: three times what two idle cores need at most
 MACHINE_PATH = re.compile(
     r"(?<![\w.])/(?:work|home|root|tmp|usr|opt|mnt|Users|builds?)/|site-packages"
 )
