@@ -50,6 +50,9 @@ def check_launcher(parser, args):
         if getattr(args, name) and args.launcher not in launchers:
             flag = "--" + name.replace("_", "-")
             parser.error(f"{flag} is for --launcher {', '.join(launchers)}, not {args.launcher}")
+    for option in args.launcher_option:
+        if not option.startswith("-"):
+            parser.error(f"--launcher-option {option!r}: write --launcher-option=--partition=gpu")
     args.is_submitted = "LAUNCH_SUBMITTED" in os.environ
     is_inside = {"slurm": "SLURM_JOB_ID", "sge": "PE_HOSTFILE"}.get(args.launcher)
     args.submits = is_inside is not None and is_inside not in os.environ
@@ -158,7 +161,7 @@ def submit_job(args):
     system, environ = STARTERS[args.launcher], dict(os.environ)
     try:
         text = submit.script(system, args, environ)
-    except (HostsError, EnvironmentMistake) as error:
+    except (HostsError, EnvironmentMistake, submit.Refused) as error:
         print(f"launch.py: error: {error}", file=sys.stderr)
         return 2
     if args.dry_run:

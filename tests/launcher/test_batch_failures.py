@@ -142,6 +142,30 @@ def test_what_only_waits_is_not_missed(tmp_path, system, who):
     nothing_is_left(job)
 
 
+def test_a_job_that_grid_engine_cannot_start_is_cancelled_with_the_reason(tmp_path):
+    job = start(tmp_path, "sge", "-n", 2, "--launcher-option=-o /nowhere/out", "true")
+    job.finish(60)
+    assert job.status == 1, job.text()
+    assert re.search(r"job \d+: cancelled: .*/nowhere/out", job.last_words())
+    nothing_is_left(job)
+
+
+def test_a_job_that_saves_at_once_is_not_queued_again_for_ever(tmp_path):
+    job = start(tmp_path, "sge", "-n", 2, shell(other="exit 75"))
+    job.finish(90)
+    assert job.status == 75, job.text()
+    assert "less than 30 s after a second start: not queued again" in job.text()
+    nothing_is_left(job)
+
+
+def test_a_host_outside_of_the_allocation_is_out_of_reach(tmp_path):
+    before = ("salloc", "--quiet", "--nodes=1", "--nodelist=d1")
+    job = start(tmp_path, "slurm", "-n", 2, "-H", "d1,d2", "true", before=before)
+    job.finish(60)
+    assert job.status == 255, job.text()
+    assert "d2: no connection: srun: error:" in job.last_words()
+
+
 def test_a_job_that_cannot_be_cancelled_is_left_with_a_word(tmp_path):
     path = wrapped(tmp_path / "bin", "scancel", "echo no controller >&2; exit 1")
     job = start(tmp_path, "slurm", "-n", 2, UP, env=path)

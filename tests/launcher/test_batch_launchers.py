@@ -282,6 +282,7 @@ def test_grid_engine_takes_no_secret(tmp_path):
     [
         ("slurm", "--partition=none", "invalid partition"),
         ("slurm", "--nonsense", "unrecognized option '--nonsense'"),
+        ("slurm", "partition=normal", "write --launcher-option=--partition=gpu"),
         ("sge", "-q none", "unknown queue"),
     ],
 )
@@ -299,6 +300,24 @@ def test_a_launcher_that_was_killed_leaves_the_job_to_the_system(tmp_path):
     job.wait()
     nothing_is_left(job)
     assert (tmp_path / "done").exists()
+
+
+def test_an_option_of_slurm_may_have_spaces_and_quotes(tmp_path):
+    job = start(tmp_path, "slurm", "--launcher-option=--comment=it's a b", "true")
+    job.wait_for("its output")
+    number = re.search(r"job (\d+), its output", job.text())[1]
+    assert "Comment=it's a b" in on_d1(f"scontrol show job {number}")
+    job.finish(60)
+    assert job.status == 0, job.text()
+
+
+def test_grid_engine_takes_no_quotes_in_a_folder(tmp_path):
+    folder = tmp_path / "it's"
+    folder.mkdir()
+    job = start(folder, "sge", "true")
+    job.finish(20)
+    assert (job.status, len(job.stderr.splitlines())) == (2, 1), job.stderr
+    assert "takes no quotes in the name of a folder" in job.stderr
 
 
 @pytest.mark.parametrize("system", ["slurm", "sge"])

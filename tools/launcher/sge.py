@@ -11,7 +11,7 @@ from launcher import local
 from launcher.connection import REMOTE_PYTHON
 from launcher.environment import SECRET, TRAINING, EnvironmentMistake
 from launcher.hosts import read_hosts
-from launcher.submit import submitted
+from launcher.submit import Refused, submitted
 
 QRSH = ["qrsh", "-inherit", "-v", "PATH"]
 
@@ -42,7 +42,13 @@ NAME, MARK = "Grid Engine", "#$"
 MISSING = "qsub is not installed here: apt-get install gridengine-client"
 JOB_ID = "$JOB_ID"
 ENDING = "USR2 XCPU TERM"  # the signals by which it ends a job for good
-STATES = {"qw": "PENDING", "hqw": "PENDING (held)", "t": "RUNNING", "r": "RUNNING", "Rr": "RUNNING"}
+STATES = {
+    "qw": "PENDING (`qalter -w p {id}` tells why)",
+    "hqw": "PENDING (held)",
+    "t": "RUNNING",
+    "r": "RUNNING",
+    "Rr": "RUNNING",
+}
 AFTERWARDS = "echo $status > {folder}/launch-$JOB_ID.status\n"
 RESTARTS = "$RESTARTED"
 REQUEUE = "exit 99  # for Grid Engine this means: queue it again"
@@ -50,6 +56,8 @@ REQUEUE = "exit 99  # for Grid Engine this means: queue it again"
 
 def directives(options, folder):
     """What qsub is told; the user's own options come last, and win."""
+    if set(folder) & set("'\""):
+        raise Refused(f"Grid Engine takes no quotes in the name of a folder: {folder}")
     hosts = [host.name for host in read_hosts(options.hostfile)] if options.hostfile else []
     return [
         "-N launch",
@@ -112,14 +120,25 @@ class Submitted:
         """
         done = subprocess.run(["qstat", "-u", "*"], capture_output=True, text=True)
         found = re.search(rf"^ *{self.id} +\S+ +\S+ +\S+ +(\w+) ", done.stdout, re.MULTILINE)
+        if found and "E" in found[1]:  # it will never run
+            reason = self.error_reason()
+            subprocess.run(self.cancel_argv, stdin=subprocess.DEVNULL, capture_output=True)
+            return f"cancelled: {reason}", 1
         if done.returncode or found:
-            return STATES.get(found[1], found[1]) if found else "UNKNOWN", None
+            state = STATES.get(found[1], found[1]) if found else "UNKNOWN"
+            return state.format(id=self.id), None
         try:
             status = int(self.status_file.read_text())
             self.status_file.unlink()
         except (OSError, ValueError):
             return "killed", 128 + signal.SIGKILL
         return "ended", status
+
+    def error_reason(self):
+        """Why Grid Engine could not start the job."""
+        done = subprocess.run(["qstat", "-j", self.id], capture_output=True, text=True)
+        found = re.search(r"^error reason[^:]*:\s*(.*)", done.stdout, re.MULTILINE)
+        return found[1].strip() if found else "it is in an error state"
 
 
 def earlier_tries(environ):

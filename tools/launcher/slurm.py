@@ -5,6 +5,7 @@ save, but also the servers, without which they cannot. `shielded` keeps these al
 """
 
 import re
+import shlex
 import subprocess
 
 from launcher import local
@@ -94,8 +95,14 @@ def directives(options, folder):
         "--open-mode=append",
         "--requeue",
         f"--signal=B:USR1@{round(options.grace) + 60}",
-        *options.launcher_option,
+        *map(quoted, options.launcher_option),
     ]
+
+
+def quoted(option):
+    """An option as a directive: sbatch reads it like a shell."""
+    name, equals, value = option.partition("=")
+    return f"{name}{equals}{shlex.quote(value)}" if value else option
 
 
 class Submitted:

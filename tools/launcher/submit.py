@@ -38,8 +38,12 @@ while kill -0 $launcher 2>/dev/null; do
 done
 # It has saved, and nobody wanted the job to end for good: the time limit was near, or a more urgent
 # job came. Queue it again, but not for ever if it stops at once.
-if [[ $status == 75 && ! $ended && ( $SECONDS -ge 30 || {restarts} == 0 ) ]]; then
-    {requeue}
+if [[ $status == 75 && ! $ended ]]; then
+    if [[ $SECONDS -ge 30 || {restarts} == 0 ]]; then
+        {requeue}
+    else
+        echo "[launch] saved less than 30 s after a second start: not queued again" >&2
+    fi
 fi
 {afterwards}exit $status
 """

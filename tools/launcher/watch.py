@@ -246,8 +246,10 @@ class Watch:
 
     def on_closed(self, connection, status):
         connection.closed = True
-        status = 255 if connection.given_up else shell_status(status) or 1
-        self.fail(connection.why_closed(), status, kind="away")
+        status = shell_status(status)
+        if connection.given_up or (status <= 1 and not connection.ready):  # srun, mpirun: 1
+            status = 255
+        self.fail(connection.why_closed(), status or 1, kind="away")
 
     def on_exit(self, connection, name, status, why=""):
         member = self.members.get(name)
