@@ -1,4 +1,4 @@
-"""Asynchronous training: each push is an update of its own, and comes late."""
+"""Asynchronous training: every worker's push updates the weights at once, and comes late."""
 
 import math
 
@@ -11,12 +11,12 @@ from trainers.worker_trainer import mark_as_used, zero_idle_gradients
 def allow_for_staleness(lr, momentum, num_workers):
     """Choose settings for gradients that come ``num_workers - 1`` updates late.
 
-    The rules for batches (:func:`schedule.scaled_learning_rate`), the other way round: an update is
-    made of one worker's batch here, so it may move the weights by less, by as many times as there
-    are workers, or, with optimizers without a momentum to set, such as Adam, by the root of that.
-    A gradient moves them by ``lr / (1 - momentum)`` in the long run. That is brought down by less
-    momentum as long as there is any, for late updates that go on in an old direction are a momentum
-    themselves (Mitliagkas et al. 2016, arXiv 1605.09774), then by a lower rate.
+    In synchronous training one update averages the batches of N workers; here each worker's batch
+    is an update of its own. So an update should move the weights N times less. (For optimizers
+    without a momentum to set, such as Adam, the square root of N times less.) In the long run a
+    gradient moves the weights by ``lr / (1 - momentum)``. The momentum is lowered first, because
+    late updates act like momentum themselves: they continue in an old direction (Mitliagkas et
+    al. 2016, arXiv 1605.09774). If momentum 0 is not enough, the rate is lowered, too.
 
     Parameters
     ----------
@@ -38,31 +38,31 @@ def allow_for_staleness(lr, momentum, num_workers):
 class AsyncTrainer(mx.gluon.Trainer):
     """A Trainer for ``dist_async`` that knows how stale its gradients were.
 
-    Each worker adds 1 to a counter on a server after it has pushed its gradients and pulled the
-    weights, and reads it. What the counter rose by since the worker's last step, its own 1 left
-    out, are the updates of others between its pull of the weights and the next one, just before
-    which it pushed the gradients that it computed with them.
+    A server keeps a counter of updates. In every step, a worker pushes its gradients, pulls the
+    weights, adds 1 to the counter and reads it. The difference to its last reading, minus its own
+    1, is the staleness of its gradients: so many updates of other workers came between the pull of
+    the weights and the push of the gradients that were computed with them.
 
     Parameters
     ----------
     params : mxnet.gluon.ParameterDict
     optimizer : mxnet.optimizer.Optimizer
-        With the learning rate, or the ``lr_scheduler``, that the servers are to use: nothing
-        reaches them later.
+        It is sent to the servers once, with its learning rate or ``lr_scheduler``; changes made
+        later do not reach them.
     store : mxnet.kvstore.KVStore
     """
 
     is_async = True
-    lookahead = None  # the weights are the servers'
+    lookahead = None  # the servers have the weights
 
     def __init__(self, params, optimizer, store):
         super().__init__(
             params, CountingOptimizer(optimizer), kvstore=store, update_on_kvstore=True
         )
-        # To the servers go these, not the parameters that bear them (--network fast has some).
+        # The servers do not get the parameters, only their factors (--network fast has some).
         optimizer.lr_mult = {key: param.lr_mult for key, param in enumerate(self._params)}
         optimizer.wd_mult = {key: param.wd_mult for key, param in enumerate(self._params)}
-        self._readings = []  # the counter, and whether this worker's own 1 is in its rise
+        self._readings = []  # (counter, whether this worker added its 1 since the last reading)
         self._last_reading = 0
         self.learned = [param for param in self._params if param.grad_req != "null"]
         self._pulled_last = ([p for p in self.learned if len(p.shape) == 1] or self._params)[-1]
@@ -76,26 +76,26 @@ class AsyncTrainer(mx.gluon.Trainer):
         return inner.lr_scheduler(max(self._last_reading, 1))
 
     def loss_divisor(self, batch):
-        """Return the number of this worker's examples: its push is an update of its own."""
+        """Return the number of this worker's examples: its push alone is an update."""
         return max(batch.size, 1)
 
     def step(self, batch_size=1, ignore_stale_grad=False):
-        """Push gradients, which the servers update with at once, and pull the newest weights.
+        """Push gradients, pull the newest weights; the servers update at every push.
 
         A worker without an example in a short last batch pushes nothing.
         """
         if zero_idle_gradients(self.learned):
             super().step(batch_size, ignore_stale_grad)
-        mark_as_used(self.learned)  # MXNet does so only where workers update
+        mark_as_used(self.learned)  # MXNet itself does it only where the workers update
 
     def epoch_done(self, workers):
-        """Pull the newest weights, which other workers have moved since."""
+        """Pull the newest weights: other workers may have changed them since the last pull."""
         pull_weights(self, workers)
         self._read(mx.nd.zeros(1), own=0)
         workers.barrier()
 
     def measure_staleness(self, workers):
-        """Tell how late the gradients of all workers were since the last call.
+        """Return how late the gradients of all workers were since the last call.
 
         Returns
         -------
@@ -118,7 +118,7 @@ class AsyncTrainer(mx.gluon.Trainer):
         return []
 
     def explain_staleness(self, asked, num_workers):
-        """Say which settings are not as ``asked``, name: value, as gradients come late."""
+        """Say which settings differ from ``asked``, {name: value}, because gradients come late."""
         inner = self._optimizer.inner
         now = {"learning rate": inner.lr, "momentum": getattr(inner, "momentum", asked["momentum"])}
         changed = [f"{n} {now[n]:g} instead of {asked[n]:g}" for n in asked if now[n] != asked[n]]
@@ -134,18 +134,18 @@ class AsyncTrainer(mx.gluon.Trainer):
 
     def _allreduce_grads(self):
         super()._allreduce_grads()
-        # The 1 is made from a weight, so that MXNet's engine, which runs behind Python, does not
-        # send it before that weight has been pulled.
+        # MXNet's engine works in the background. The 1 is computed from the weight that is pulled
+        # last, so that the engine cannot send it before the pull.
         self._read(mx.nd.ones_like(self._pulled_last.list_data()[0]).reshape(-1)[:1], own=1)
 
     def _read(self, addend, own):
-        """Add to the counter and read it, without waiting for it."""
+        """Add to the counter and ask for its value, without waiting for the answer."""
         self._readings.append((mx.nd.zeros(1), own))
         self._kvstore.pushpull(COUNTER_KEY, addend, out=self._readings[-1][0])
 
 
 def pull_weights(trainer, workers):
-    """Fetch the newest weights, which in asynchronous training other workers have moved since."""
+    """Pull the newest weights from the servers, after all workers have pushed."""
     workers.barrier()
     for param in trainer.learned:
         trainer._kvstore.pull(trainer._param2idx[param.name], param.list_data())

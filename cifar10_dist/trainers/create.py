@@ -1,4 +1,4 @@
-"""The Trainer of each way of training: how gradients become one, and who updates with it.
+"""Create the Trainer: one way of exchanging gradients and of updating for each kind of training.
 
 To add a way of exchanging gradients, write a function like :func:`through_store`, enter it in
 ``WAYS``, and let :func:`choose_way` return its name.
@@ -29,7 +29,7 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch, steps_done=0
     ----------
     args : argparse.Namespace
     net : mxnet.gluon.HybridBlock
-        Initialized; worker 0's weights become everybody's.
+        Initialized; all workers get worker 0's weights.
     ctx : list of mxnet.Context
         The devices of this worker.
     store : mxnet.kvstore.KVStore
@@ -52,7 +52,7 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch, steps_done=0
 
 @dataclass
 class Plan:
-    """What a way of training is made from."""
+    """What the functions in ``WAYS`` need to create a Trainer."""
 
     args: object
     params: mx.gluon.ParameterDict
@@ -75,7 +75,7 @@ class Plan:
         return trainer
 
     def schedule(self, lr, updates_per_step=1):
-        """Create the schedule of the learning rate, a function of the update (from 1)."""
+        """Create the schedule: a function from the number of an update (from 1) to its rate."""
         args = self.args
         return create_schedule(
             args.lr_schedule,
@@ -89,7 +89,7 @@ class Plan:
 
 
 def choose_way(plan):
-    """Return the name in ``WAYS`` of how this training exchanges gradients.
+    """Return how this training exchanges gradients, a name in ``WAYS``.
 
     "shared memory" is tried for any number of hosts, and gives way to "store" on several.
     """
@@ -108,12 +108,12 @@ def on_one_device(plan):
 
 
 def through_store(plan):
-    """Push gradients to the servers and pull their sums; one worker's store adds up by itself."""
+    """Push gradients to the servers and pull their sums; with one worker, its own store adds up."""
     return plan.worker_trainer(plan.store, Buckets(plan.params))
 
 
 def in_shared_memory(plan):
-    """Add gradients up where all workers see them; on the servers if that is not possible."""
+    """Add gradients up in shared memory; if that is not possible, on the servers."""
     learned = [param for param in plan.params.values() if param.grad_req != "null"]
     size = 4 * sum(param.list_data()[0].size for param in learned) * (plan.workers.count + 1)
     memory = share_memory(plan.workers, plan.ctx == [mx.cpu()], size)
@@ -123,7 +123,7 @@ def in_shared_memory(plan):
 
 
 def in_two_bits(plan):
-    """Push gradients in two bits each, and pull their sums whole."""
+    """Push gradients in two bits each, and pull their sums in 32."""
     args, workers = plan.args, plan.workers
     compression = compression_params(
         args.gc_type, args.gc_threshold, args.batch_size * workers.count
@@ -134,9 +134,9 @@ def in_two_bits(plan):
 
 
 def asynchronously(plan):
-    """Let the servers update with each push of each worker.
+    """Let the servers update at each push of each worker.
 
-    The schedule travels to them inside the optimizer, and counts the pushes of all workers.
+    The optimizer and its schedule are sent to the servers, where the pushes of all workers count.
     """
     kind, options = choose_optimizer(plan.args, plan.workers)
     schedule = plan.schedule(options["learning_rate"], updates_per_step=plan.workers.count)
@@ -158,8 +158,8 @@ WAYS = {
 def share_weights(trainer):
     """Give all workers worker 0's weights, and wait until they are here.
 
-    MXNet's Trainer would do it in its first step and push gradients at once. They can overtake a
-    worker's pull of the weights, which then gets gradients for weights.
+    MXNet's Trainer would do it in its first step and push gradients immediately. They can overtake
+    a worker's pull of the weights, which then receives gradients instead.
     """
     trainer._init_kvstore()
     trainer._init_params()
@@ -167,7 +167,7 @@ def share_weights(trainer):
 
 
 def choose_optimizer(args, workers):
-    """Return the class of the optimizer, and its options for so many workers."""
+    """Return the class of the optimizer, and its options for this number of workers."""
     name = args.optimizer.lower()
     if name == "sgld" and workers.count > 1 and not workers.is_async:
         raise UsageError("--optimizer sgld: each worker would add noise of its own; take -n 1")
@@ -182,7 +182,7 @@ def choose_optimizer(args, workers):
 
 
 def explain(args, trainer, workers):
-    """Yield lines for the user on what the program does on its own account."""
+    """Yield lines that tell the user what the program has chosen by itself."""
     if args.network == "fast":
         names = [*fast.DEFAULTS, "lr_scale", "warmup_epochs"]
         chosen = [f"--{name.replace('_', '-')} {_as_flag(getattr(args, name))}" for name in names]

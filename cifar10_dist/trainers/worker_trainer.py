@@ -4,16 +4,16 @@ import mxnet as mx
 
 
 class Exchange:
-    """How gradients are added up over devices and workers: for one device, not at all.
+    """How gradients are added up over devices and workers.
 
-    Other ways inherit from this one.
+    This class is for one device and does nothing; other ways inherit from it.
     """
 
     def connect(self, store, first_key):
-        """Prepare the kvstore, once; keys from ``first_key`` on are free."""
+        """Prepare the kvstore, once; keys from ``first_key`` on are not in use."""
 
     def add_up(self):
-        """Replace every gradient by its sum, in every step."""
+        """Replace every gradient by its sum; called in every step."""
 
     def explain(self):
         """Return lines for the user on what this way does."""
@@ -21,10 +21,10 @@ class Exchange:
 
 
 class WorkerTrainer(mx.gluon.Trainer):
-    """A Trainer that updates on the workers, from gradients that all of them have added up.
+    """A Trainer whose workers add up their gradients, then all make the same update.
 
-    MXNet's own lets the servers update. Learning rates, a short last batch, float16 and saved
-    states then fail on a ``dist`` store; here they work as on one machine.
+    With MXNet's own Trainer the servers update. Then learning rates, a short last batch, float16
+    and saved states fail on a ``dist`` store; here they work as on one machine.
 
     Parameters
     ----------
@@ -32,21 +32,21 @@ class WorkerTrainer(mx.gluon.Trainer):
         Initialized, in the order of the layers.
     optimizer : mxnet.optimizer.Optimizer
     schedule : callable
-        Learning rate of a step, counted from 1.
+        Takes the number of a step, from 1, and returns its learning rate.
     store : mxnet.kvstore.KVStore, optional
         Without it there is one device and nothing to add up.
     exchange : Exchange, optional
         How the gradients are added up.
     compression : dict, optional
-        What MXNet calls ``compression_params``.
+        MXNet's ``compression_params``.
 
     Attributes
     ----------
     steps_done : int
-        Of the whole training, with the steps before a restart. The optimizer's own count is of
-        updates: float16 skips some, and a restart with larger batches has made more of them.
+        Steps of the whole training, also those before a restart. The optimizer counts updates
+        instead: float16 skips some, and smaller batches before a restart made more of them.
     lookahead : lookahead.Lookahead or None
-        Told of every step.
+        Called after every step.
     """
 
     is_async = False
@@ -88,7 +88,7 @@ class WorkerTrainer(mx.gluon.Trainer):
             self.lookahead.step(self.steps_done)
 
     def epoch_done(self, workers):
-        """Make the weights those that an evaluation should see: here they are already."""
+        """Do nothing: the weights are ready for an evaluation."""
 
     def measure_staleness(self, workers):
         """Return nothing: no gradient comes late."""
