@@ -6,9 +6,9 @@ import time
 import mxnet as mx
 import numpy as np
 
-from process.collectives import Collectives, OneWorker
-from process.failure import UsageError
-from process.launched import uses_p3
+from ground.collectives import Collectives, OneWorker
+from ground.environment import uses_p3
+from ground.failure import UsageError
 
 OTHERS_WAIT_S = 5  # before they repeat what worker 0 says; a launcher has stopped them by then
 

@@ -6,7 +6,7 @@ gradient (Strom 2015; MXNet's own way of it: mxnet.apache.org/api/faq/gradient_c
 together shrink from 32 + 32 to 2 + 32 bits, 1.88 times.
 """
 
-from process.failure import UsageError
+from ground.failure import UsageError
 from trainers.worker_trainer import Exchange
 
 SMALLEST = 1e-6  # MXNet tells the servers the threshold in six decimals
