@@ -5,7 +5,7 @@ import mxnet as mx
 from command_line.checks import check_devices
 from ground import environment
 from ground.failure import UsageError
-from sampler import split_range
+from ground.split import split_range
 
 
 def choose_devices(args):
