@@ -27,8 +27,8 @@ import mxnet_setup  # noqa: E402, F401
 import mxnet as mx  # noqa: E402
 
 from networks.by_name import network_by_name  # noqa: E402
+from saving.resume import Start  # noqa: E402
 from saving.saver import Saver  # noqa: E402
-from saving.start import Start  # noqa: E402
 from saving.stopper import Stopper  # noqa: E402
 from trainers.worker_trainer import WorkerTrainer  # noqa: E402
 from training import CrossEntropy, forward_backward  # noqa: E402

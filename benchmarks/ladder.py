@@ -48,9 +48,9 @@ import mxnet as mx  # noqa: E402
 import numpy as np  # noqa: E402
 from mxnet import autograd, gluon  # noqa: E402
 
+from ground.failure import run  # noqa: E402
 from loader import TrainLoader  # noqa: E402
 from networks.one_pixel import use_products  # noqa: E402
-from process.failure import run  # noqa: E402
 from sources import synthetic  # noqa: E402
 from trainers.buckets import Buckets  # noqa: E402
 from trainers.optimizers import Adam  # noqa: E402

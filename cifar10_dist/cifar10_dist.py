@@ -18,12 +18,12 @@ import mxnet_setup  # noqa: F401  first: MXNet reads these settings when it is i
 
 import mxnet as mx
 
+from command_line.devices import choose_devices
+from command_line.flags import parse_args
+from ground import failure
 from networks.create import create_network
-from process import failure
-from process.devices import choose_devices
-from process.flags import parse_args
-from process.progress import measure_reading
-from process.run import Run
+from run.progress import measure_reading
+from run.run import Run
 from sources.images import ImageSource
 from trainers.create import create_trainer
 from training import CrossEntropy, evaluate, forward_backward, split_batch
@@ -45,7 +45,7 @@ def train(args, run):
     Parameters
     ----------
     args : argparse.Namespace
-    run : process.run.Run
+    run : run.run.Run
         Saves, resumes, stops and reports: it is told what the loop does.
     """
     ctx = choose_devices(args)  # [gpu(0), gpu(1)], or [cpu(0)]

@@ -30,8 +30,8 @@ import warnings
 from importlib import metadata, util
 from pathlib import Path
 
-from process import launched
-from process.parameter_server import serve_if_told
+from ground import environment
+from ground.parameter_server import serve_if_told
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
 # Each after the libraries it needs itself.
@@ -65,7 +65,7 @@ def usable_processors(cgroup_limit="/sys/fs/cgroup/cpu.max"):
 
 def set_threads():
     """Share the processors out, unless the user has."""
-    workers = launched.local_workers()
+    workers = environment.local_workers()
     threads = str(max(1, usable_processors() // workers))
     # A number inherited from a notebook that launches workers is this module's, not the user's.
     ours = os.environ.get("MXNET_SETUP_THREADS")
@@ -80,7 +80,7 @@ def set_threads():
 
 def remove_inherited_port():
     """Keep PORT only if a launcher chose it for ps-lite, and says so."""
-    if os.environ.get("PORT") != launched.node_port():
+    if os.environ.get("PORT") != environment.node_port():
         os.environ.pop("PORT", None)
 
 

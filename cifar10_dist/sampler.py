@@ -3,25 +3,7 @@
 import numpy as np
 from mxnet.gluon.data.sampler import Sampler
 
-
-def split_range(length, num_parts, part_index):
-    """Cut ``range(length)`` into near-equal parts and give one of them.
-
-    Parameters
-    ----------
-    length, num_parts : int
-        The first ``length % num_parts`` parts are one longer than the others.
-    part_index : int
-        In ``[0, num_parts)``.
-
-    Returns
-    -------
-    start, stop : int
-        Half-open, as in ``range``.
-    """
-    size, longer = divmod(length, num_parts)
-    start = part_index * size + min(part_index, longer)
-    return start, start + size + (part_index < longer)
+from ground.split import split_range
 
 
 def epoch_permutation(length, seed, epoch):

@@ -3,12 +3,12 @@
 import json
 import time
 
-import mxnet as mx
 import numpy as np
 
-from process.collectives import Collectives, OneWorker
-from process.failure import UsageError
-from process.launched import uses_p3
+from ground.collectives import Collectives, OneWorker
+from ground.environment import uses_p3
+from ground.failure import UsageError
+from networks.statistics import running_statistics
 
 OTHERS_WAIT_S = 5  # before they repeat what worker 0 says; a launcher has stopped them by then
 
@@ -111,16 +111,6 @@ class Workers:
         longest = int(np.max(gather(np.array([len(text)], np.float32))))
         rows = gather(np.frombuffer(text.ljust(longest), np.uint8).astype(np.float32))
         return [json.loads(bytes(row.astype(np.uint8))) for row in rows]
-
-
-def running_statistics(net):
-    """Return the parameters with BatchNorm's running means and variances, sorted, once they rest.
-
-    To MXNet's engine the backward pass of a network that is hybridized with ``static_shape`` only
-    reads them: to ask for their values is not to wait for it, and gives those from before the step.
-    """
-    mx.nd.waitall()
-    return [param for name, param in sorted(net.collect_params().items()) if "running_" in name]
 
 
 def average_statistics(net, workers):

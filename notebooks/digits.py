@@ -9,7 +9,7 @@ from typing import NamedTuple
 import mxnet as mx
 import numpy as np
 
-from process.failure import UsageError
+from ground.failure import UsageError
 from sources.download import MNIST, DownloadError, fetch
 
 

@@ -5,9 +5,9 @@ import json
 
 import mxnet as mx
 
+from ground.failure import UsageError
 from networks.fast import FastNetwork
 from networks.one_pixel import as_convolutions, use_products
-from process.failure import UsageError
 
 
 def network_by_name(name, num_classes, image_shape, ctx, num_layers=None):

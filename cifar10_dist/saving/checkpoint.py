@@ -24,8 +24,8 @@ from pathlib import Path
 import mxnet as mx
 import numpy as np
 
-from process.finite import first_not_finite
-from saving.prefix import workplace_of
+from ground.finite import first_not_finite
+from saving.lock import workplace_of
 
 FORMAT = "cifar10_dist checkpoint 1"
 

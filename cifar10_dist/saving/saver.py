@@ -6,10 +6,10 @@ import threading
 
 import mxnet as mx
 
+from ground.failure import STOPPED
+from ground.messages import warn
+from ground.versions import all_versions
 from networks.by_name import network_json
-from process.failure import STOPPED
-from process.messages import warn
-from process.versions import all_versions
 from saving import checkpoint
 from saving.state import collect_optimizer, gather_statistics, mean_statistics
 
@@ -24,7 +24,7 @@ class Saver:
     ----------
     args : argparse.Namespace
         With ``model_prefix`` (nothing is written without), ``save_period`` and ``keep``.
-    start : saving.start.Start
+    start : saving.resume.Start
         A resumed run keeps its name.
     facts : dict
         What each manifest says besides: options, data, numbers of steps.

@@ -3,7 +3,7 @@
 import mxnet as mx
 import numpy as np
 
-from workers import running_statistics
+from networks.statistics import running_statistics
 
 # Numbers that some optimizers move from step to step, besides the counters that all have.
 MOVING = ("m_schedule", "last_lr", "cur_lr", "lbmult")

@@ -13,9 +13,9 @@ import time
 
 import mxnet as mx
 
-from process.failure import STOPPED
-from process.launched import grace_s
-from process.messages import say
+from ground.environment import grace_s
+from ground.failure import STOPPED
+from ground.messages import say
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 GRACE_S = 15  # what the launcher gives workers to save, unless it says otherwise

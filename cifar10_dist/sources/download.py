@@ -15,8 +15,8 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from process.failure import UsageError
-from process.messages import say
+from ground.failure import UsageError
+from ground.messages import say
 
 
 @dataclass(frozen=True)

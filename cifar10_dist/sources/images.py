@@ -1,7 +1,7 @@
 """Where the images come from.
 
 To add a source, write a function like ``cifar10`` below, and give its name to ``SOURCES`` and to
-``--data`` in ``process/flags.py``. RecordIO files (``--data-train``) need no name.
+``--data`` in ``command_line/flags.py``. RecordIO files (``--data-train``) need no name.
 """
 
 import hashlib
@@ -11,9 +11,9 @@ from pathlib import Path
 import mxnet as mx
 import numpy as np
 
+from ground.failure import UsageError
+from ground.messages import warn
 from loader import EvalLoader, RepeatedBatch, TrainLoader
-from process.failure import UsageError
-from process.messages import warn
 from sources import records, synthetic
 from sources.augmentation import Augmentation
 from sources.download import CIFAR10, DownloadError, fetch

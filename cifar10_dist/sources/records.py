@@ -13,7 +13,7 @@ import numpy as np
 from mxnet import recordio
 from PIL import Image
 
-from process.failure import UsageError
+from ground.failure import UsageError
 from sources.augmentation import PIECE, centre
 
 SMALL = 3 * 64 * 64  # values; images with fewer are decoded by one thread

@@ -11,7 +11,7 @@ ByteScheduler, Peng et al. 2019, doi 10.1145/3341301.3359642).
 import mxnet as mx
 import numpy as np
 
-from process.launched import uses_p3
+from ground.environment import uses_p3
 from trainers.worker_trainer import Exchange
 
 BUCKET_BYTES = 8 << 20

@@ -6,7 +6,7 @@ bits instead of 32, 16 times less. The sum comes back in 32 bits. Push and pull 
 bits instead of 32 + 32, 1.88 times less.
 """
 
-from process.failure import UsageError
+from ground.failure import UsageError
 from trainers.worker_trainer import Exchange
 
 SMALLEST = 1e-6  # MXNet tells the servers the threshold in six decimals

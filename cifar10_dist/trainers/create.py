@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import mxnet as mx
 from mxnet.contrib import amp
 
+from ground.failure import UsageError
 from networks import fast
-from process.failure import UsageError
 from trainers.asynchronous import AsyncTrainer, allow_for_staleness
 from trainers.buckets import Buckets
 from trainers.compression import TwoBits, compression_params

@@ -13,7 +13,7 @@ import weakref
 import mxnet as mx
 import numpy as np
 
-from sampler import split_range
+from ground.split import split_range
 from trainers.buckets import Buckets
 
 PTHREAD_PROCESS_SHARED = 1  # pthread.h

@@ -15,9 +15,9 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 
 import mxnet as mx
 
+from command_line.flags import parse_args
+from ground.failure import run
 from networks.by_name import network_by_name
-from process.failure import run
-from process.flags import parse_args
 from trainers.create import create_trainer
 from training import CrossEntropy, forward_backward
 from workers import Workers

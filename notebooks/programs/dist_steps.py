@@ -11,7 +11,7 @@ import numpy as np
 from mxnet import autograd, gluon
 from pytorch_side import examples
 
-from process.failure import run
+from ground.failure import run
 from sampler import SplitSampler
 from trainers.create import share_weights
 

@@ -16,8 +16,8 @@ import numpy as np
 from mxnet.gluon import nn
 
 from digits import load_digits
+from ground.failure import run
 from loader import EvalLoader, TrainLoader
-from process.failure import run
 from sources.augmentation import Augmentation
 from training import CrossEntropy, evaluate, forward_backward
 from workers import Workers

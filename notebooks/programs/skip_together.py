@@ -16,7 +16,7 @@ import mxnet as mx
 from mxnet.contrib import amp
 from mxnet.contrib.amp.loss_scaler import LossScaler
 
-from process.failure import run
+from ground.failure import run
 from trainers.buckets import Buckets
 from trainers.create import share_weights
 from trainers.worker_trainer import WorkerTrainer

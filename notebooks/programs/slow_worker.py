@@ -13,7 +13,7 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 
 import mxnet as mx
 
-from process.failure import run
+from ground.failure import run
 
 SLOW_UPDATES, SLOW_COMPUTE_S = 8, 0.4
 TIMES_AS_FAST = 4  # rank 0, a whole number

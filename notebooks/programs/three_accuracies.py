@@ -13,11 +13,11 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 import mxnet as mx
 import numpy as np
 
+from command_line.devices import choose_devices
+from command_line.flags import parse_args
+from ground.failure import run
 from loader import EvalLoader
 from networks.create import create_network
-from process.devices import choose_devices
-from process.failure import run
-from process.flags import parse_args
 from sources.images import ImageSource
 from trainers.create import create_trainer
 from training import CrossEntropy, evaluate, forward_backward, split_batch

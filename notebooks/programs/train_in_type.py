@@ -17,11 +17,11 @@ import mxnet_setup  # noqa: F401  before mxnet: it sets the number of threads
 import mxnet as mx
 from mxnet.contrib.amp.amp import bfloat16
 
+from command_line.flags import parse_args
+from ground.failure import UsageError, run
 from loader import EvalLoader
 from networks.create import create_network
-from networks.precision import set_dtype
-from process.failure import UsageError, run
-from process.flags import parse_args
+from run.precision import set_dtype
 from sources.images import ImageSource
 from trainers.create import create_trainer
 from training import CrossEntropy, evaluate, forward_backward

@@ -10,7 +10,7 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 
 import mxnet as mx
 
-from process.failure import run
+from ground.failure import run
 
 
 def main():

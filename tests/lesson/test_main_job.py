@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from launching import PROGRAM, TRAIN, accuracies, launch, train
-from process.progress import Progress
 from processors import HAS_AVX512
 from record_files import write
 from restarting import params
+from run.progress import Progress
 from sources import synthetic
 
 TIME_BUDGET_S = 300

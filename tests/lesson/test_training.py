@@ -10,10 +10,10 @@ from mxnet import autograd
 from mxnet.contrib.amp.loss_scaler import LossScaler
 from mxnet.gluon import nn
 
+from command_line.flags import parse_args
 from loader import Batch, EvalLoader, TrainLoader
 from networks.by_name import network_by_name, starts_with_batchnorm
-from process.flags import parse_args
-from process.run import STEPS_AHEAD, Run
+from run.run import STEPS_AHEAD, Run
 from saving.state import gather_statistics, mean_statistics
 from trainers.buckets import Buckets
 from trainers.worker_trainer import WorkerTrainer

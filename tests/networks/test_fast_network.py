@@ -6,11 +6,11 @@ import mxnet as mx
 import numpy as np
 import pytest
 
+from command_line.flags import parse_args
 from launching import TRAIN, accuracies, launch, train
 from networks import fast as fast_network
 from networks.by_name import network_by_name
 from networks.fast import num_to_whiten
-from process.flags import parse_args
 from sources import synthetic
 from sources.augmentation import Augmentation
 from trainers import optimizers

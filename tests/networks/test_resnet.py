@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from ground.failure import UsageError
 from networks.by_name import build_network
-from process.failure import UsageError
 
 TIME_BUDGET_S = 30
 # What their symbols/resnet.py has and GluonCV's classes have not: a scale, which it fixes, and a

@@ -7,9 +7,9 @@ import mxnet_setup  # noqa: F401
 
 import mxnet as mx
 
+from ground.failure import run
 from networks.by_name import network_by_name
-from networks.precision import choose_dtype
-from process.failure import run
+from run.precision import choose_dtype
 from workers import Workers
 
 

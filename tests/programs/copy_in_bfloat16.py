@@ -7,7 +7,7 @@ import numpy as np
 from mxnet.contrib import amp
 
 from networks.by_name import network_by_name
-from networks.precision import copy_in
+from run.precision import copy_in
 from training import CrossEntropy, forward_backward
 
 CPU = [mx.cpu()]

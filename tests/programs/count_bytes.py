@@ -16,8 +16,8 @@ import mxnet as mx
 from mxnet.gluon import nn
 from shifted import Shifted
 
-from process.failure import run
-from process.flags import parse_args
+from command_line.flags import parse_args
+from ground.failure import run
 from trainers.create import create_trainer
 from workers import Workers
 

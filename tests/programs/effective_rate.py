@@ -13,9 +13,9 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock
 from shifted import Shifted
 
+from command_line.flags import parse_args
+from ground.failure import run
 from loader import Batch
-from process.failure import run
-from process.flags import parse_args
 from trainers.create import create_trainer
 from training import forward_backward, split_batch
 from workers import Workers

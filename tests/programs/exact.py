@@ -13,9 +13,9 @@ import numpy as np
 from mxnet.gluon import nn
 from shifted import Shifted
 
+from command_line.flags import parse_args
+from ground.failure import run
 from loader import EvalLoader, TrainLoader
-from process.failure import run
-from process.flags import parse_args
 from sources.augmentation import Augmentation
 from trainers.create import create_trainer
 from trainers.shared_memory import SharedBuckets

@@ -10,9 +10,9 @@ import mxnet_setup  # noqa: F401  first
 import numpy as np
 
 import cifar10_dist
-from process import failure
-from process.flags import parse_args
-from process.run import Run
+from command_line.flags import parse_args
+from ground import failure
+from run.run import Run
 
 kept = []
 

@@ -5,7 +5,7 @@ import mxnet_setup  # noqa: F401
 import mxnet as mx
 
 import cifar10_dist
-from process.failure import run
+from ground.failure import run
 
 cifar10_dist.choose_devices = lambda args: [mx.cpu(1), mx.cpu(2)]
 run(cifar10_dist.main, "other_devices.py")

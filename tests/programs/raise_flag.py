@@ -6,7 +6,7 @@ import mxnet_setup  # noqa: F401
 
 import mxnet as mx
 
-from process.failure import run
+from ground.failure import run
 from saving.stopper import Flag
 from workers import Workers
 

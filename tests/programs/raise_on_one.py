@@ -4,7 +4,7 @@ import mxnet_setup  # noqa: F401  first
 
 import mxnet as mx
 
-from process.failure import run
+from ground.failure import run
 
 
 def main():

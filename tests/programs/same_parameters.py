@@ -3,7 +3,7 @@
 import numpy as np
 
 import cifar10_dist
-from process.failure import run
+from ground.failure import run
 
 
 def compare(net, workers):

@@ -10,7 +10,7 @@ import mxnet_setup  # noqa: F401  first
 import mxnet as mx
 import numpy as np
 
-from process.failure import run
+from ground.failure import run
 from trainers.shared_memory import BLOCK, share_memory
 from workers import Workers
 

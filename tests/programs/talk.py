@@ -13,8 +13,8 @@ import numpy as np
 from mxnet.gluon import nn
 
 import workers as workers_module
-from process.collectives import Collectives
-from process.failure import UsageError, run
+from ground.collectives import Collectives
+from ground.failure import UsageError, run
 from trainers.compression import compression_params
 from trainers.server_optimizer import CountingOptimizer
 from workers import Workers, average_statistics

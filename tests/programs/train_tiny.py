@@ -14,8 +14,8 @@ import mxnet as mx
 from mxnet.gluon import nn
 
 import cifar10_dist
-from process import collectives
-from process.failure import run
+from ground import collectives
+from ground.failure import run
 from sources import synthetic
 
 

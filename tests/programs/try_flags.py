@@ -24,9 +24,9 @@ import mxnet_setup  # noqa: F401
 import train_tiny
 
 import cifar10_dist
+from ground.failure import run
+from ground.parameter_server import serve_if_told
 from networks.create import create_network
-from process.failure import run
-from process.parameter_server import serve_if_told
 
 LIMIT_S = 60
 MEMORY = 8 << 30  # bytes of addresses, that an absurd number harms nobody else

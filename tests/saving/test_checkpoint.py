@@ -20,7 +20,7 @@ from launching import PROGRAM, ROOT
 from restarting import finished, params, training
 from saving import checkpoint
 from saving.checkpoint import Broken
-from saving.prefix import check_prefix, hold
+from saving.lock import check_prefix, hold
 from saving.state import collect_optimizer, restore_optimizer
 from trainers.buckets import Buckets
 from trainers.worker_trainer import WorkerTrainer

@@ -5,8 +5,8 @@ import re
 import mxnet as mx
 import pytest
 
-from process.progress import Progress
 from restarting import finished, training
+from run.progress import Progress
 
 TIME_BUDGET_S = 60
 

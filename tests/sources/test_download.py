@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from process.failure import UsageError
+from ground.failure import UsageError
 from sources import download
 from sources.download import Collection, DownloadError
 

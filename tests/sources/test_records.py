@@ -11,9 +11,9 @@ import pytest
 from mxnet import recordio
 from PIL import Image
 
+from command_line.flags import parse_args
+from ground.failure import UsageError
 from loader import EvalLoader
-from process.failure import UsageError
-from process.flags import parse_args
 from record_files import png, write, write_pictures
 from sources import records
 from sources.augmentation import Augmentation

@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
+from ground.failure import UsageError
 from launching import TRAIN, accuracies, launch
-from process.failure import UsageError
 from trainers.compression import compression_params
 
 TIME_BUDGET_S = 75
@@ -49,7 +49,7 @@ def test_gluons_own_trainer_still_refuses(tmp_path):
     """Once it does not, compression.py has nothing left to do."""
     program = tmp_path / "plain.py"
     program.write_text(
-        "import mxnet_setup\nimport mxnet as mx\nfrom process.failure import run\n"
+        "import mxnet_setup\nimport mxnet as mx\nfrom ground.failure import run\n"
         "def main():\n"
         "    net = mx.gluon.nn.Dense(2, in_units=3)\n"
         "    net.initialize()\n"

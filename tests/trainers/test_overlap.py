@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from mxnet.gluon import nn
 
+from command_line.flags import parse_args
 from launching import launch
-from process.flags import parse_args
 from trainers import optimizers
 from trainers.buckets import _let_pass
 from trainers.create import create_trainer

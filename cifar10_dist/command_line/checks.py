@@ -4,9 +4,9 @@ import os
 
 import mxnet as mx
 
-from process.failure import UsageError
-from process.launched import is_launched, uses_p3
-from process.values import SMALL
+from command_line.flag_types import SMALL
+from ground.environment import is_launched, uses_p3
+from ground.failure import UsageError
 
 SYNC_STORES = ("dist", "dist_sync", "dist_device_sync")
 # One is for MXNet's own tests, the other for embeddings: it takes weights of two dimensions.

@@ -11,8 +11,8 @@ import mxnet as mx
 import numpy as np
 from tqdm import tqdm
 
-from process.finite import warn_of_loss
-from process.metrics import Metrics
+from ground.finite import warn_of_loss
+from run.metrics import Metrics
 from sources.images import ImageSource
 from training import CrossEntropy
 from workers import Workers

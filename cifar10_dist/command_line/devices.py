@@ -2,10 +2,10 @@
 
 import mxnet as mx
 
-from process import launched
-from process.checks import check_devices
-from process.failure import UsageError
-from sampler import split_range
+from command_line.checks import check_devices
+from ground import environment
+from ground.failure import UsageError
+from ground.split import split_range
 
 
 def choose_devices(args):
@@ -14,7 +14,7 @@ def choose_devices(args):
     wanted = (
         args.gpus
         if args.gpus is not None
-        else share_gpus(available, launched.local_workers(), launched.local_rank())
+        else share_gpus(available, environment.local_workers(), environment.local_rank())
     )
     if args.cpus or not wanted:
         kind, numbers = "cpu", range(args.cpus or 1)

@@ -1,19 +1,15 @@
 """The flags of the program, one line each. Flags that do not go together: ``checks.py``.
 
-Two more places may want to know a new flag: ``STEERING`` in ``saving/start.py`` if it changes the
-course of a training, and ``OWN`` in ``process/versions.py`` if workers may have different values.
+Two more places may want to know a new flag: ``STEERING`` in ``saving/resume.py`` if it changes the
+course of a training, and ``OWN`` in ``ground/versions.py`` if workers may have different values.
 """
 
 import argparse
 from dataclasses import dataclass
 from typing import Any
 
-from networks import fast as fast_network
-from process import launched
-from process.checks import OTHER_DEFAULTS, check
-from process.failure import UsageError
-from process.messages import warn
-from process.values import (
+from command_line.checks import OTHER_DEFAULTS, check
+from command_line.flag_types import (
     below_one,
     count,
     epochs,
@@ -28,6 +24,10 @@ from process.values import (
     triple,
     two_bits,
 )
+from ground import environment
+from ground.failure import UsageError
+from ground.messages import warn
+from networks import fast as fast_network
 
 DESCRIPTION = """\
 Train a network on CIFAR-10, on one device, several devices, or several workers.
@@ -174,7 +174,7 @@ def _warn_of_defaults(parser, given):
         for is_missing, flag, theirs in OTHER_DEFAULTS
         if is_missing(given) and given.network != "fast"
     ]
-    if others and launched.is_first_worker():
+    if others and environment.is_first_worker():
         warn(f"other defaults than in MXNet's older examples: {', '.join(others)}")
 
 
@@ -185,7 +185,7 @@ def defaults_that_depend(args):
     defaults = {
         "lr_schedule": "constant",
         "lr_scale": "staleness" if is_async else "none",
-        "resume": "auto" if launched.max_restarts() and can_resume else "none",
+        "resume": "auto" if environment.max_restarts() and can_resume else "none",
     }
     if args.network == "fast":
         defaults.update(fast_network.DEFAULTS)
@@ -216,7 +216,7 @@ def _create_parser():
             _add(group, flag)
     for name in WITHOUT_EFFECT:
         parser.add_argument(name, nargs="?", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-    parser.set_defaults(kv_store="dist" if launched.is_launched() else "device")
+    parser.set_defaults(kv_store="dist" if environment.is_launched() else "device")
     return parser
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from mxnet import gluon
 from mxnet.contrib import amp
 
+from ground.failure import UsageError
 from networks.by_name import hybridize, starts_with_batchnorm
-from process.failure import UsageError
 from training import CrossEntropy, forward_backward
 
 PROCESSOR_HAS = {"avx512_bf16", "amx_bf16"}  # one of them

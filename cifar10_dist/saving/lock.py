@@ -12,9 +12,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from process import launched
-from process.failure import UsageError
-from process.messages import warn
+from ground import environment
+from ground.failure import UsageError
+from ground.messages import warn
 
 LOST_S = 30  # until a process is gone whose host the launcher has lost: it ends by itself
 
@@ -76,7 +76,7 @@ def _lock(path, prefix):
                 warn(f"{path}: {error.strerror}: see yourself that no other job has this prefix")
                 return lock
             holder = _holder(lock)
-            if not launched.job_id() or holder.get("job") != launched.job_id():
+            if not environment.job_id() or holder.get("job") != environment.job_id():
                 os.close(lock)
                 raise UsageError(_is_taken(prefix, path, holder)) from None
             if time.monotonic() > end:
@@ -102,7 +102,7 @@ def _describe_holder(lock):
     holder = {"host": socket.gethostname(), "process": os.getpid(), "since": now}
     with contextlib.suppress(OSError):  # a full disk
         os.ftruncate(lock, 0)
-        os.pwrite(lock, json.dumps(dict(holder, job=launched.job_id())).encode() + b"\n", 0)
+        os.pwrite(lock, json.dumps(dict(holder, job=environment.job_id())).encode() + b"\n", 0)
 
 
 def _holder(lock):

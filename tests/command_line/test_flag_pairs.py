@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import record_files
+from command_line.checks import OPTIMIZERS
+from command_line.flags import FLAGS
 from launching import PROGRAMS, ROOT
-from process.checks import OPTIMIZERS
-from process.flags import FLAGS
 
 CASES = int(os.environ.get("FLAG_CASES", "60"))
 TIME_BUDGET_S = CASES

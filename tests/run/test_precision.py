@@ -8,12 +8,12 @@ import mxnet as mx
 import numpy as np
 import pytest
 
+from ground.failure import UsageError
 from launching import PROGRAMS, accuracies, launch, train
 from networks.by_name import network_by_name
-from networks.precision import PROCESSOR_HAS, choose_dtype, copy_in, processor_flags, set_dtype
-from process.failure import UsageError
 from processors import needs_avx512
 from restarting import ENVIRONMENT, assert_same, finished, training
+from run.precision import PROCESSOR_HAS, choose_dtype, copy_in, processor_flags, set_dtype
 from workers import Workers
 
 TIME_BUDGET_S = 70

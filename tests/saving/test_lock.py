@@ -9,15 +9,15 @@ import time
 
 import pytest
 
+from ground.failure import UsageError
 from launching import ROOT
-from process.failure import UsageError
 from restarting import SLOW, finished, training
-from saving import prefix
+from saving import lock
 from saving.checkpoint import find
 
 TIME_BUDGET_S = 60
 HOLD = (
-    "import sys, time; from saving.prefix import hold\n"
+    "import sys, time; from saving.lock import hold\n"
     "with hold(sys.argv[1]): print('held', flush=True), time.sleep(float(sys.argv[2]))"
 )
 
@@ -71,7 +71,7 @@ def test_the_lock_of_a_killed_job_blocks_nobody(tmp_path):
 def test_a_restart_waits_for_the_try_before(tmp_path, holder, monkeypatch):
     monkeypatch.setenv("LAUNCH_JOB", "j1")
     other = holder(2, job="j1")
-    with prefix.hold(tmp_path / "model"):
+    with lock.hold(tmp_path / "model"):
         assert other.wait(10) == 0 and (tmp_path / ".model.lock").exists()
 
 
@@ -79,9 +79,9 @@ def test_a_restart_goes_on_if_the_try_before_is_never_heard_of_again(
     tmp_path, holder, monkeypatch, capsys
 ):
     monkeypatch.setenv("LAUNCH_JOB", "j1")
-    monkeypatch.setattr(prefix, "LOST_S", 1)
+    monkeypatch.setattr(lock, "LOST_S", 1)
     holder(job="j1")
-    with prefix.hold(tmp_path / "model"):
+    with lock.hold(tmp_path / "model"):
         assert "still locked by an earlier try of this job" in capsys.readouterr().err
 
 
@@ -89,7 +89,7 @@ def test_another_job_of_the_launcher_is_named(tmp_path, holder, monkeypatch):
     holder(job="j1")
     for own in ("j2", ""):
         monkeypatch.setenv("LAUNCH_JOB", own)
-        with pytest.raises(UsageError, match="job j1, process"), prefix.hold(tmp_path / "model"):
+        with pytest.raises(UsageError, match="job j1, process"), lock.hold(tmp_path / "model"):
             pass
 
 
@@ -97,8 +97,8 @@ def test_a_lock_that_was_removed_while_somebody_came_is_not_taken_for_held(tmp_p
     """Many processes, one after the other in the lock, each for a moment: never two at once."""
     program = (
         "import os, sys, time\n"
-        "from process.failure import UsageError\n"
-        "from saving.prefix import hold\n"
+        "from ground.failure import UsageError\n"
+        "from saving.lock import hold\n"
         "end, turns = time.monotonic() + 4, 0\n"
         "while time.monotonic() < end:\n"
         "    try:\n"

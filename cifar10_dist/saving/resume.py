@@ -9,9 +9,9 @@ from pathlib import Path
 
 import mxnet as mx
 
-from process import launched
-from process.failure import UsageError
-from process.messages import warn
+from ground import environment
+from ground.failure import UsageError
+from ground.messages import warn
 from saving import checkpoint
 from saving.checkpoint import Broken, Entry
 from saving.saver import new_run
@@ -83,7 +83,7 @@ def find_start(args, facts, net, workers):
     UsageError
         If what was asked for is not here, or cannot be used.
     """
-    restarted = launched.is_restarted()
+    restarted = environment.is_restarted()
     if args.load_epoch is None and ((args.resume == "none" and not restarted) or not _asks(args)):
         if workers.rank == 0 and args.model_prefix and checkpoint.find(args.model_prefix):
             warn(

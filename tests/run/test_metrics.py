@@ -11,7 +11,7 @@ import pytest
 from tensorboardX.proto.event_pb2 import Event
 
 from launching import PROGRAMS, TRAIN, launch
-from process.metrics import gradient_norm, run_name
+from run.metrics import gradient_norm, run_name
 
 TIME_BUDGET_S = 40
 FEW = ("--data", "synthetic", "--num-examples", "128", "--batch-size", "32")

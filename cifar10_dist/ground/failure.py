@@ -7,7 +7,7 @@ import re
 import sys
 import traceback
 
-from process.messages import say
+from ground.messages import say
 
 STOPPED = 75  # exit status: stopped on request with all saved that there was, start me again
 

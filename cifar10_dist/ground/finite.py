@@ -4,8 +4,8 @@ import math
 
 import mxnet as mx
 
-from process.failure import Diverged
-from process.messages import warn
+from ground.failure import Diverged
+from ground.messages import warn
 
 
 def first_not_finite(arrays):

@@ -9,11 +9,11 @@ import sys
 import pytest
 
 from cifar10_dist import main
+from command_line.devices import share_gpus
+from command_line.flags import WITHOUT_EFFECT, parse_args
+from ground.failure import UsageError
 from launching import PROGRAM, ROOT, launch, train
 from parsers import flags_of, parser_of
-from process.devices import share_gpus
-from process.failure import UsageError
-from process.flags import WITHOUT_EFFECT, parse_args
 
 TIME_BUDGET_S = 60
 
@@ -90,7 +90,7 @@ def test_a_mistake_gets_one_line_and_status_2(options, tmp_path):
 
 @pytest.mark.parametrize("error", ["MemoryError()", "ValueError('cudaMalloc: out of memory')"])
 def test_too_little_memory_gets_one_line(error, tmp_path):
-    program = f"from process.failure import run\ndef main(): raise {error}\nrun(main, 'p')"
+    program = f"from ground.failure import run\ndef main(): raise {error}\nrun(main, 'p')"
     job = launch(tmp_path, "-c", program, program="-u")
     assert job.status == 1
     assert re.fullmatch("p: error: out of memory: .*; try smaller sizes\n", job.stderr), job.stderr
@@ -99,7 +99,7 @@ def test_too_little_memory_gets_one_line(error, tmp_path):
 def test_a_line_is_written_in_one_piece_even_without_buffers():
     """Else the lines of two workers that share a screen mix: `lineline`, then two ends."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # keeps writes apart
-    program = "from process.messages import say; say('error: x')"
+    program = "from ground.messages import say; say('error: x')"
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "cifar10_dist")}
     with ours, its:
         words = [sys.executable, "-u", "-c", program]

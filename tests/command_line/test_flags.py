@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from command_line import flag_types
+from command_line.checks import CHECKS, DEVICE_CHECKS, check_devices
+from command_line.flags import FLAGS, WITHOUT_EFFECT, parse_args
+from ground.failure import UsageError
 from launching import train
-from process import values
-from process.checks import CHECKS, DEVICE_CHECKS, check_devices
-from process.failure import UsageError
-from process.flags import FLAGS, WITHOUT_EFFECT, parse_args
 
 TIME_BUDGET_S = 20
 
@@ -141,10 +141,10 @@ def test_a_flag_takes_its_own_default(flag):
 )
 def test_a_type_takes_values_up_to_its_edges(name, taken, refused):
     for text in taken:
-        getattr(values, name)(text)
+        getattr(flag_types, name)(text)
     for text in refused:
         with pytest.raises(argparse.ArgumentTypeError):
-            getattr(values, name)(text)
+            getattr(flag_types, name)(text)
 
 
 @pytest.mark.parametrize("name, value", [("gpus", ()), ("test_io", 1), ("benchmark", 1)])

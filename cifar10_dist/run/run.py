@@ -8,16 +8,16 @@ from collections import deque
 
 from mxnet import autograd
 
-from networks.precision import set_dtype
-from process import launched
-from process.finite import check_parameters, warn_of_scores
-from process.metrics import gradient_norm, run_name, train_results
-from process.progress import Progress, profiled
-from process.versions import describe
-from saving.prefix import check_prefix, hold
+from ground import environment
+from ground.finite import check_parameters, warn_of_scores
+from ground.versions import describe
+from run.metrics import gradient_norm, run_name, train_results
+from run.precision import set_dtype
+from run.progress import Progress, profiled
+from run.seeds import Seeds, draws_numbers
+from saving.lock import check_prefix, hold
+from saving.resume import find_start, tell
 from saving.saver import Saver, files_finished
-from saving.seeds import Seeds, draws_numbers
-from saving.start import find_start, tell
 from saving.stopper import Stopper
 from trainers.create import explain
 from training import split_batch
@@ -47,7 +47,7 @@ class Run:
         self._queued = deque()
         self._stopper = Stopper(is_active=bool(args.model_prefix))
         self._files, self._prefix = files_finished(), contextlib.ExitStack()
-        if args.model_prefix and launched.is_first_worker():  # only worker 0 writes
+        if args.model_prefix and environment.is_first_worker():  # only worker 0 writes
             check_prefix(args.model_prefix)
 
     def __enter__(self):
@@ -82,7 +82,7 @@ class Run:
         options = describe(self._args)
         workers.agree({"data": images.fingerprint, **options})
         self._facts = {
-            "job": launched.job_id(),
+            "job": environment.job_id(),
             "options": options,
             "data": images.fingerprint,
             "seed": self._args.seed,

@@ -6,8 +6,8 @@ import math
 import os
 import time
 
-from process.failure import UsageError
-from process.messages import warn
+from ground.failure import UsageError
+from ground.messages import warn
 
 
 def run_name(args, num_workers, num_devices):
