@@ -15,8 +15,9 @@ from ground.failure import UsageError
 from ground.messages import warn
 from loader import EvalLoader, RepeatedBatch, TrainLoader
 from sources import records, synthetic
+from sources.addresses import CIFAR10
 from sources.augmentation import Augmentation
-from sources.download import CIFAR10, DownloadError, fetch
+from sources.download import DownloadError, fetch
 
 
 class ImageSource:
