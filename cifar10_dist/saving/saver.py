@@ -13,9 +13,6 @@ from networks.by_name import network_json
 from saving import checkpoint
 from saving.state import collect_optimizer, gather_statistics, mean_statistics
 
-THREAD = "saving"
-FINISH_S = 15  # what the launcher gives workers to save, unless it says otherwise
-
 
 class Saver:
     """Writes checkpoints of a training; only worker 0 writes.
@@ -24,24 +21,24 @@ class Saver:
     ----------
     args : argparse.Namespace
         With ``model_prefix`` (nothing is written without), ``save_period`` and ``keep``.
-    start : saving.resume.Start
-        A resumed run keeps its name.
     facts : dict
         What each manifest says besides: options, data, numbers of steps.
+    start : saving.resume.Start
+        A resumed run keeps its name.
     net : mxnet.gluon.HybridBlock
-    trainer : mxnet.gluon.Trainer
+    trainer : trainers.base.JobTrainer
     workers : workers.Workers
-    stopper : saving.stopper.Stopper
+    session : saving.session.Session
     """
 
-    def __init__(self, args, start, facts, net, trainer, workers, stopper):
+    def __init__(self, args, facts, start, net, trainer, workers, session):
         self._prefix, self._period, self._keep = args.model_prefix, args.save_period, args.keep
         self._net, self._trainer, self._workers = net, trainer, workers
-        self._stopper, self._is_stopped = stopper, False
-        self._thread, self._newest, self._failed = None, start.name, False
+        self._session, self._stopper, self._is_stopped = session, session.stopper, False
+        self._newest, self._failed = start.name, False
         if not self._prefix:
             return
-        stopper.watch_training(workers)
+        self._stopper.watch_training(workers)
         devices = workers.gather([len(trainer._contexts)]).ravel().astype(int).tolist()
         self._facts = dict(facts, run=start.run, devices=devices, versions=all_versions())
         self._symbol = network_json(net)
@@ -125,12 +122,12 @@ class Saver:
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
         facts = dict(self._facts, saved=now, optimizer=optimizer, **facts)
         work = (epoch, step, self._symbol, params, arrays, facts)
-        self._thread = threading.Thread(target=self._write, args=work, name=THREAD)
-        self._thread.start()
+        self._session.writing = threading.Thread(target=self._write, args=work)
+        self._session.writing.start()
 
     def _wait(self):
-        if self._thread:
-            self._thread.join()
+        if self._session.writing:
+            self._session.writing.join()
 
     def _write(self, epoch, step, *contents):
         try:
@@ -156,22 +153,6 @@ class Saver:
         before = [entry for entry in own if (entry.epoch, entry.step) <= (epoch, step)]
         for entry in before[self._keep :]:
             checkpoint.remove(entry)
-
-
-@contextlib.contextmanager
-def files_finished():
-    """Let the thread write its files to the end, also where an exception ends the program."""
-    try:
-        yield
-    finally:
-        for thread in threading.enumerate():
-            if thread.name == THREAD:
-                thread.join(FINISH_S)
-
-
-def new_run():
-    """Name a run by the time of its beginning: names sort as the runs began."""
-    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="microseconds")
 
 
 def _reason(error):

@@ -53,6 +53,8 @@ class AsyncTrainer(mx.gluon.Trainer):
     """
 
     is_async = True
+    devices = property(lambda self: self._contexts)
+    loss_scale = 1
     lookahead = None  # the weights are the servers'
 
     def __init__(self, params, optimizer, store):

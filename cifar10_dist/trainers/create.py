@@ -22,7 +22,7 @@ from trainers.shared_memory import SharedBuckets, share_memory
 from trainers.worker_trainer import WorkerTrainer
 
 
-def create_trainer(args, net, ctx, store, workers, steps_per_epoch, steps_done=0):
+def create_trainer(args, dtype, net, ctx, store, workers, steps_per_epoch, steps_done=0):
     """Create the Trainer that the command line asks for; all workers make this call.
 
     Parameters
@@ -44,7 +44,7 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch, steps_done=0
     """
     plan = Plan(args, net.collect_params(), ctx, store, workers, steps_per_epoch, steps_done)
     trainer = WAYS[choose_way(plan)](plan)
-    if args.dtype == "float16":
+    if dtype == "float16":
         amp.init_trainer(trainer)
     share_weights(trainer)
     return trainer

@@ -50,6 +50,7 @@ class WorkerTrainer(mx.gluon.Trainer):
     """
 
     is_async = False
+    devices = property(lambda self: self._contexts)
 
     def __init__(self, params, optimizer, schedule, store=None, exchange=None, compression=None):
         super().__init__(params, optimizer, None, store, compression, update_on_kvstore=False)

@@ -1,7 +1,6 @@
 """A step: the same on one device and on several, whatever the batch, and as written by hand."""
 
 import time
-from types import SimpleNamespace
 
 import mxnet as mx
 import numpy as np
@@ -14,6 +13,8 @@ from command_line.flags import parse_args
 from loader import Batch, EvalLoader, TrainLoader
 from networks.by_name import network_by_name, starts_with_batchnorm
 from run.run import STEPS_AHEAD, Run
+from saving.resume import Start
+from saving.session import Session
 from saving.state import gather_statistics, mean_statistics
 from trainers.buckets import Buckets
 from trainers.worker_trainer import WorkerTrainer
@@ -108,16 +109,16 @@ def test_python_queues_only_a_few_steps_ahead():
     net = SlowNetwork()
     net.initialize()
     trainer, ctx, ahead = create_trainer(net, 0.1), [mx.cpu()], []
-    images = SimpleNamespace(name="noise", fingerprint="")
-    with Run(parse_args(["--num-epochs", "1", "--disp-batches", "1000"])) as run:
-        run.begin(Workers(mx.kv.create("local")), images, TrainLoader(IMAGES, LABELS, 4), net)
-        for epoch in run.epochs(trainer):
-            for batch in run.batches(epoch):
-                data, labels = split_batch(batch, ctx)
-                outputs = forward_backward(net, CrossEntropy(), data, labels, batch.size)
-                trainer.step(1)
-                run.step_done(batch, outputs, labels)
-                ahead.append(len(ahead) + 1 - Slow.finished)
+    args = parse_args(["--num-epochs", "1", "--disp-batches", "1000"])
+    loader, workers = TrainLoader(IMAGES, LABELS, 4), Workers(mx.kv.create("local"))
+    facts = {"steps_per_epoch": len(loader), "options": {}}
+    run = Run(args, Start(facts), "float32", net, trainer, workers, Session(prefix=None))
+    for batch in run.follow(loader, epoch=0):
+        data, labels = split_batch(batch, ctx)
+        outputs = forward_backward(net, CrossEntropy(), data, labels, batch.size)
+        trainer.step(1)
+        run.step_done(batch, outputs, labels)
+        ahead.append(len(ahead) + 1 - Slow.finished)
     assert len(ahead) == 12 and 0 < max(ahead) <= STEPS_AHEAD + 1, ahead
 
 

@@ -79,7 +79,8 @@ def train(net, length, optimizer, place, ctx, store, workers):
     )
     share = (batch_size, workers.count, workers.rank, SEED)
     loader = TrainLoader(IMAGES[:length], LABELS[:length], *share, AUGMENTATION)
-    trainer, loss = create_trainer(args, net, ctx, store, workers, len(loader)), CrossEntropy()
+    trainer = create_trainer(args, args.dtype, net, ctx, store, workers, len(loader))
+    loss = CrossEntropy()
     for step in range(epochs * len(loader)):
         epoch, within = divmod(step, len(loader))
         batches = loader.epoch(epoch) if within == 0 else batches  # noqa: F821
