@@ -59,7 +59,9 @@ def train(args, run):
     workers = Workers(store)
     train_loader, test_loader = images.split(workers)  # each worker gets its part
     steps_done = run.begin(workers, images, train_loader, net)  # 0, or those of a checkpoint
-    trainer = create_trainer(args, net, ctx, store, workers, len(train_loader), steps_done)
+    trainer = create_trainer(
+        args, args.dtype, net, ctx, store, workers, len(train_loader), steps_done
+    )
 
     for epoch in run.epochs(trainer):
         for batch in run.batches(epoch):

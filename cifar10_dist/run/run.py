@@ -106,7 +106,7 @@ class Run:
 
         Parameters
         ----------
-        trainer : trainers.worker_trainer.WorkerTrainer or trainers.asynchronous.AsyncTrainer
+        trainer : trainers.base.JobTrainer
             Gets the state that its optimizer had.
         """
         args, workers, start = self._args, self._workers, self._start
@@ -119,7 +119,7 @@ class Run:
         if draws_numbers(self._net, args.optimizer):
             self._seeds = Seeds(args.seed, workers.rank, args.optimizer)
         log_dir = args.log_dir and args.log_dir.replace(
-            "{run}", run_name(args, workers.count, len(trainer._contexts))
+            "{run}", run_name(args, workers.count, len(trainer.devices))
         )
         self._progress = Progress(
             workers.rank,
@@ -235,19 +235,19 @@ class Run:
         if self._workers.rank > 0:
             return
         args, workers = self._args, self._workers
-        ctx = self._trainer._contexts
+        ctx = self._trainer.devices
         self._progress.say(
             f"{args.network} on {self._images.name}: {workers.count} worker(s), "
             f"{len(ctx)} device(s) each ({', '.join(map(str, ctx))}), "
             f"kvstore {workers.store_type}, batch size {args.batch_size} a worker, "
             f"{self._loader.global_batch_size} in all, {len(self._loader)} steps an epoch"
         )
-        for line in explain(args, self._trainer, workers):
+        for line in explain(args, self._trainer):
             self._progress.say(line)
 
     def _draw_again(self, batch):
         """Draw the random numbers that the stopped training drew, by a forward pass."""
-        data, _ = split_batch(batch, self._trainer._contexts)
+        data, _ = split_batch(batch, self._trainer.devices)
         with autograd.record():
             for part in data:
                 self._net(part)

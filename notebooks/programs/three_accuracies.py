@@ -32,7 +32,7 @@ def main():
     workers = Workers(store)
     train_loader, share = source.split(workers)
     net, loss = create_network(args, ctx, source), CrossEntropy()
-    trainer = create_trainer(args, net, ctx, store, workers, len(train_loader))
+    trainer = create_trainer(args, args.dtype, net, ctx, store, workers, len(train_loader))
     for epoch in range(args.num_epochs):
         for batch in train_loader.epoch(epoch):
             data, labels = split_batch(batch, ctx)
