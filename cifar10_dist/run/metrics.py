@@ -26,8 +26,8 @@ def gradient_norm(trainer):
 
     Parameters
     ----------
-    trainer : trainers.worker_trainer.WorkerTrainer or trainers.asynchronous.AsyncTrainer
-        Of the one, the gradient of all workers; of the other, this worker's own.
+    trainer : trainers.base.JobTrainer
+        In ``dist_async`` the gradient is this worker's own, else that of all workers.
     """
     grads = [param.list_grad()[0].astype("float32") for param in trainer.learned]
     squares = sum(float((grad**2).sum().asscalar()) for grad in grads)

@@ -160,7 +160,7 @@ def introduce(args, images, loader, trainer, workers):
         f"{len(ctx)} device(s) each ({', '.join(map(str, ctx))}), "
         f"kvstore {workers.store_type}, batch size {args.batch_size} a worker, "
         f"{loader.global_batch_size} in all, {len(loader)} steps an epoch",
-        *explain(args, trainer, workers),
+        *explain(args, trainer),
         sep="\n",
         flush=True,
     )

@@ -8,7 +8,7 @@ from ground import environment
 from ground.messages import warn
 from saving import checkpoint
 from saving.candidates import asks_for_files, find_candidates, first_usable, load, place_of
-from saving.state import restore_optimizer, restore_statistics
+from saving.statistics import restore_statistics
 
 # Options that change the course of a training: a resumed one tells which are not as they were.
 # fmt: off
@@ -80,11 +80,9 @@ class Start:
 
     def restore(self, trainer, net, workers):
         """Put the optimizer's state back, and within an epoch each device's statistics."""
-        saved = self.manifest.get("optimizer")
-        if saved and not trainer.is_async and saved["name"] == type(trainer.optimizer).__name__:
-            restore_optimizer(trainer, saved, self.arrays)
+        trainer.restore_state(self.manifest.get("optimizer"), self.arrays)
         if "statistics" in self.arrays:
-            devices = workers.gather([len(trainer._contexts)]).ravel().astype(int).tolist()
+            devices = workers.gather([len(trainer.devices)]).ravel().astype(int).tolist()
             if devices == self.manifest["devices"]:  # else the mean stays, from the parameters
                 restore_statistics(net, self.arrays["statistics"], workers.rank)
         self.arrays = {}

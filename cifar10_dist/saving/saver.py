@@ -11,7 +11,7 @@ from ground.messages import warn
 from ground.versions import all_versions
 from networks.by_name import network_json
 from saving import checkpoint
-from saving.state import collect_optimizer, gather_statistics, mean_statistics
+from saving.statistics import gather_statistics, mean_statistics
 
 
 class Saver:
@@ -39,14 +39,11 @@ class Saver:
         if not self._prefix:
             return
         self._stopper.watch_training(workers)
-        devices = workers.gather([len(trainer._contexts)]).ravel().astype(int).tolist()
+        devices = workers.gather([len(trainer.devices)]).ravel().astype(int).tolist()
         self._facts = dict(facts, run=start.run, devices=devices, versions=all_versions())
         self._symbol = network_json(net)
-        if trainer.is_async and workers.rank == 0:
-            warn(
-                "dist_async: the servers' optimizer state (momenta and the like) cannot be read "
-                "and is not in the checkpoints; a resumed run begins it anew"
-            )
+        if trainer.unsaved and workers.rank == 0:
+            warn(trainer.unsaved)
 
     def stopped_within(self, epoch, steps):
         """Save if the workers were asked to stop before the end of an epoch; all make this call.
@@ -114,9 +111,7 @@ class Saver:
             params.update(mean_statistics(self._net, statistics))
         arguments = set(mx.sym.load_json(self._symbol).list_arguments())
         params = {("arg:" if n in arguments else "aux:") + n: v for n, v in params.items()}
-        optimizer, arrays = None, {}
-        if not self._trainer.is_async:
-            optimizer, arrays = collect_optimizer(self._trainer)
+        optimizer, arrays = self._trainer.collect_state()
         if step:
             arrays["statistics"] = mx.nd.array(statistics, dtype="float32")
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")

@@ -4,6 +4,7 @@ import math
 
 import mxnet as mx
 
+from trainers.base import JobTrainer
 from trainers.server_optimizer import COUNTER_KEY, CountingOptimizer
 from trainers.worker_trainer import mark_as_used, zero_idle_gradients
 
@@ -35,13 +36,31 @@ def allow_for_staleness(lr, momentum, num_workers):
     return lr / max(share, 1), max(0.0, 1 - share)
 
 
-class AsyncTrainer(mx.gluon.Trainer):
+def explain_staleness(asked, chosen, num_workers):
+    """Return lines that say which settings were chosen otherwise than ``asked``.
+
+    Parameters
+    ----------
+    asked, chosen : dict of str to float
+        By the names of the optimizer's options; it may have no such option.
+    num_workers : int
+    """
+    changed = [
+        f"{name.replace('_', ' ')} {chosen[name]:g} instead of {value:g}"
+        for name, value in asked.items()
+        if chosen.get(name, value) != value
+    ]
+    late = f"as the gradients of {num_workers} workers come late; --lr-scale none leaves them"
+    return [f"dist_async: {', '.join(changed)}, {late}"] if changed else []
+
+
+class AsyncTrainer(JobTrainer):
     """A Trainer for ``dist_async`` that knows how stale its gradients were.
 
-    Each worker adds 1 to a counter on a server after it has pushed its gradients and pulled the
-    weights, and reads it. What the counter rose by since the worker's last step, its own 1 left
-    out, are the updates of others between its pull of the weights and the next one, just before
-    which it pushed the gradients that it computed with them.
+    A step pushes gradients, pulls the weights, adds 1 to a counter on a server and reads the
+    counter. Between two readings a worker computes gradients with the weights that it pulled, and
+    pushes them. The difference of the readings, without the worker's own 1, is the number of
+    updates that others made meanwhile: so late are these gradients.
 
     Parameters
     ----------
@@ -50,14 +69,16 @@ class AsyncTrainer(mx.gluon.Trainer):
         With the learning rate, or the ``lr_scheduler``, that the servers are to use: nothing
         reaches them later.
     store : mxnet.kvstore.KVStore
+    explanation : list of str
+        What :meth:`explain` returns.
     """
 
-    is_async = True
-    devices = property(lambda self: self._contexts)
-    loss_scale = 1
-    lookahead = None  # the weights are the servers'
+    unsaved = (
+        "dist_async: the servers' optimizer state (momenta and the like) cannot be read "
+        "and is not in the checkpoints; a resumed run begins it anew"
+    )
 
-    def __init__(self, params, optimizer, store):
+    def __init__(self, params, optimizer, store, explanation=()):
         super().__init__(
             params, CountingOptimizer(optimizer), kvstore=store, update_on_kvstore=True
         )
@@ -66,7 +87,7 @@ class AsyncTrainer(mx.gluon.Trainer):
         optimizer.wd_mult = {key: param.wd_mult for key, param in enumerate(self._params)}
         self._readings = []  # the counter, and whether this worker's own 1 is in its rise
         self._last_reading = 0
-        self.learned = [param for param in self._params if param.grad_req != "null"]
+        self._explanation = list(explanation)
         self._pulled_last = ([p for p in self.learned if len(p.shape) == 1] or self._params)[-1]
 
     @property
@@ -97,13 +118,7 @@ class AsyncTrainer(mx.gluon.Trainer):
         workers.barrier()
 
     def measure_staleness(self, workers):
-        """Tell how late the gradients of all workers were since the last call.
-
-        Returns
-        -------
-        dict
-            ``staleness_mean`` and ``staleness_max``, in updates by other workers.
-        """
+        """Work out the lateness of the steps since the last call from their readings."""
         late = []
         for reading, own in self._readings:
             count = int(reading.asscalar())
@@ -116,19 +131,8 @@ class AsyncTrainer(mx.gluon.Trainer):
         return {"staleness_mean": total / max(steps, 1), "staleness_max": int(rows[:, 2].max())}
 
     def explain(self):
-        """Return nothing: see :meth:`explain_staleness`."""
-        return []
-
-    def explain_staleness(self, asked, num_workers):
-        """Say which settings are not as ``asked``, name: value, as gradients come late."""
-        inner = self._optimizer.inner
-        now = {"learning rate": inner.lr, "momentum": getattr(inner, "momentum", asked["momentum"])}
-        changed = [f"{n} {now[n]:g} instead of {asked[n]:g}" for n in asked if now[n] != asked[n]]
-        if changed:
-            yield (
-                f"dist_async: {', '.join(changed)}, as the gradients of {num_workers} workers "
-                "come late; --lr-scale none leaves them"
-            )
+        """Say which settings are not as asked for."""
+        return self._explanation
 
     def _init_kvstore(self):
         super()._init_kvstore()

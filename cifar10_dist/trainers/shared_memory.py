@@ -63,8 +63,8 @@ class SharedMemory:
     def add_up(self, array):
         """Replace each row by the sum of all, in the order of the ranks.
 
-        Every worker adds up a part of the columns. Its own row must be complete, and when it
-        returns only this part is; all are after the next :meth:`barrier`.
+        Every worker fills its own row, makes this call, and adds up a part of the columns. The sums
+        are complete after the next :meth:`barrier`.
         """
         self.barrier()
         start, stop = split_range(array.shape[1], self.count, self.rank)
@@ -99,13 +99,13 @@ def share_memory(workers, is_wanted, size):
     size : int
         Bytes that will be asked for at most: a limit on files or memory may not allow them.
     """
-    place, file, offer = _place() if is_wanted else None, None, ""
-    if place and workers.rank == 0:
+    table, file, offer = _process_table() if is_wanted else None, None, ""
+    if table and workers.rank == 0:
         file = _create_file(workers.count, size)
         if file is not None:
-            offer = f"{place} {_identity(file)} /proc/{os.readlink('/proc/self')}/fd/{file}"
-    where, identity, path = (workers.hand_out(offer.encode()).decode() or "  ").split(" ")
-    if workers.rank and path and where == place:
+            offer = f"{table} {_identity(file)} /proc/{os.readlink('/proc/self')}/fd/{file}"
+    their_table, identity, path = (workers.hand_out(offer.encode()).decode() or "  ").split(" ")
+    if workers.rank and path and their_table == table:
         file = _open_file(path, identity)
     if workers.sum([file is not None])[0] == workers.count:
         return SharedMemory(file, workers.rank, workers.count)
@@ -147,14 +147,14 @@ def _identity(file):
     return f"{found.st_dev}:{found.st_ino}"
 
 
-def _place():
+def _process_table():
     """Tell which running system and which table of its processes this is; None if it cannot."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as boot_id:
-            place = boot_id.read().strip() + os.readlink("/proc/self/ns/pid")
+            table = boot_id.read().strip() + os.readlink("/proc/self/ns/pid")
     except OSError:
         return None
-    return place if hasattr(os, "memfd_create") else None
+    return table if hasattr(os, "memfd_create") else None
 
 
 class SharedBuckets(Buckets):
@@ -162,22 +162,20 @@ class SharedBuckets(Buckets):
 
     Parameters
     ----------
-    params : mxnet.gluon.ParameterDict
-        On the CPU, on one device.
     memory : SharedMemory
+        Parameters must be on the CPU, on one device.
     """
 
-    def __init__(self, params, memory):
-        self._memory = memory
-        self._rows = []
-        super().__init__(params)
+    def __init__(self, memory):
+        super().__init__()
+        self._memory, self._rows = memory, []
 
     def connect(self, store, first_key):
         """Do nothing: what is not sent needs no keys."""
 
     def add_up(self):
         """Add up each bucket when backward has filled it, the last layers' first."""
-        for (bucket,), rows in zip(reversed(self._buckets), reversed(self._rows)):
+        for (bucket,), rows in zip(reversed(self.buckets), reversed(self._rows)):
             bucket.wait_to_read()
             self._memory.add_up(rows)
         self._memory.barrier()

@@ -44,7 +44,7 @@ def main():
         job = split_data(args, images, workers)[0], net, CrossEntropy(), ctx, trainer, workers
         facts = {"workers": workers.count, "rank": workers.rank, "batch": size}
         facts["step_s"] = time_steps(*job)
-        if not trainer.is_async:  # there, pushing and updating are one
+        if not workers.is_async:  # there, pushing and updating are one
             facts["parts_s"] = time_parts(*job)
         print(json.dumps(facts), flush=True)
     if args.profile:

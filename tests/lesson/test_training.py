@@ -15,7 +15,7 @@ from networks.by_name import network_by_name, starts_with_batchnorm
 from run.run import STEPS_AHEAD, Run
 from saving.resume import Start
 from saving.session import Session
-from saving.state import gather_statistics, mean_statistics
+from saving.statistics import gather_statistics, mean_statistics
 from trainers.buckets import Buckets
 from trainers.worker_trainer import WorkerTrainer
 from training import CrossEntropy, evaluate, forward_backward, split_batch
@@ -42,7 +42,7 @@ def small_network(ctx, seed=0):
 def create_trainer(net, lr, store=None, optimizer="sgd"):
     """Create a Trainer that adds up the gradients of the devices of this process."""
     params, optimizer = net.collect_params(), mx.optimizer.create(optimizer)
-    return WorkerTrainer(params, optimizer, lambda step: lr, store, store and Buckets(params))
+    return WorkerTrainer(params, optimizer, lambda step: lr, store, store and Buckets())
 
 
 def train_on(batch, net, loss, trainer, ctx):
