@@ -29,7 +29,7 @@ import mxnet as mx  # noqa: E402
 from networks.by_name import network_by_name  # noqa: E402
 from saving.resume import Start  # noqa: E402
 from saving.saver import Saver  # noqa: E402
-from saving.stopper import Stopper  # noqa: E402
+from saving.session import Session  # noqa: E402
 from trainers.worker_trainer import WorkerTrainer  # noqa: E402
 from training import CrossEntropy, forward_backward  # noqa: E402
 from workers import Workers  # noqa: E402
@@ -71,7 +71,7 @@ def measure(args, folder):
     options = argparse.Namespace(model_prefix=f"{folder}/model", save_period=1, keep=1)
     facts = {"steps_per_epoch": 1}
     workers = Workers(mx.kv.create("local"))
-    saver = Saver(options, Start(), facts, net, trainer, workers, Stopper(is_active=False))
+    saver = Saver(options, facts, Start(facts), net, trainer, workers, Session(prefix=None))
     before_mb = peak_mb()
     plain, saving, held, written = [], [], [], []
     for epoch in range(1, args.repeats + 1):

@@ -100,9 +100,9 @@ def main():
     if has_buckets:
         for param in params.values():
             param._finish_deferred_init()
-        exchange = Buckets(params)
+        exchange = Buckets()
         if shares_memory:
-            exchange = SharedBuckets(params, share_memory(Workers(store), True, 0))
+            exchange = SharedBuckets(share_memory(Workers(store), True, 0))
         trainer = WorkerTrainer(params, Adam(), lambda step: 0.001, store, exchange)
     else:
         here = {"update_on_kvstore": False} if updates_here else {}

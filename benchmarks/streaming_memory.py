@@ -29,13 +29,15 @@ def measure(program, path, size, num_workers, num_examples):
     import mxnet_setup  # noqa: F401
 
     from command_line.flags import parse_args
+    from loader import split_data
     from sources.images import ImageSource
 
     flags = f"--data-train {path} --data-val {path} --max-data-gb 1e-9 --num-classes 10"
     flags += f" --image-shape 3,{size},{size} --batch-size {FILES[size][1]}"
     flags += f" --num-examples {num_examples}"
-    source = ImageSource(parse_args(flags.split()))
-    train, test = source.split(SimpleNamespace(count=num_workers, rank=0))
+    args = parse_args(flags.split())
+    source = ImageSource(args)
+    train, test = split_data(args, source, SimpleNamespace(count=num_workers, rank=0))
     after = []
     for epoch in range(1, EPOCHS[-1] + 1):
         for batches in train.epoch(epoch), test:

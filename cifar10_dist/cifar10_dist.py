@@ -9,7 +9,7 @@ Two workers and two servers on this machine, then on the hosts of a file:
     python ../tools/launch.py -n 2 -s 2 --launcher local "python cifar10_dist.py"
     python ../tools/launch.py -n 2 -s 2 -H ../hosts --sync-dst-dir DIR "python cifar10_dist.py"
 
-Read ``train`` from top to bottom: it is the lesson. What it calls stands in ``training.py``,
+Read ``train`` from top to bottom: it is the lesson. What a step does stands in ``training.py``,
 ``workers.py``, ``loader.py`` and ``sampler.py`` beside it. A launcher starts this same file in
 every role; servers and the scheduler never return from its first import.
 """
@@ -21,32 +21,39 @@ import mxnet as mx
 from command_line.devices import choose_devices
 from command_line.flags import parse_args
 from ground import failure
+from ground.versions import describe
+from loader import split_data
 from networks.create import create_network
+from networks.mirror import network_to_test
+from run.precision import choose_dtype, compute_in
 from run.progress import measure_reading
-from run.run import Run
+from run.run import Run, introduce
+from saving.resume import resume
+from saving.session import Session
 from sources.images import ImageSource
 from trainers.create import create_trainer
 from training import CrossEntropy, evaluate, forward_backward, split_batch
-from workers import Workers
+from workers import Workers, average_statistics
 
 
 def main(argv=None):
     """Train as the command line says; return the exit status."""
     args = parse_args(argv)
     if args.test_io:
-        return measure_reading(args)
-    with Run(args) as run:
-        return train(args, run)
+        workers = Workers(mx.kv.create(args.kv_store))
+        train_loader, _ = split_data(args, ImageSource(args), workers)
+        return measure_reading(train_loader, workers, args.disp_batches)
+    with Session(args.model_prefix) as session:  # takes TERM and USR1: save and stop
+        return train(args, session)
 
 
-def train(args, run):
+def train(args, session):
     """Train to the end, or until a worker is asked to stop; return the exit status.
 
     Parameters
     ----------
     args : argparse.Namespace
-    run : run.run.Run
-        Saves, resumes, stops and reports: it is told what the loop does.
+    session : saving.session.Session
     """
     ctx = choose_devices(args)  # [gpu(0), gpu(1)], or [cpu(0)]
     images = ImageSource(args)
@@ -57,12 +64,25 @@ def train(args, run):
     # The store connects the devices of this worker, and all workers through the servers.
     store = mx.kv.create(args.kv_store)
     workers = Workers(store)
-    train_loader, test_loader = images.split(workers)  # each worker gets its part
-    steps_done = run.begin(workers, images, train_loader, net)  # 0, or those of a checkpoint
-    trainer = create_trainer(args, net, ctx, store, workers, len(train_loader), steps_done)
+    train_loader, test_loader = split_data(args, images, workers)  # each worker gets its part
+    facts = {"data": images.fingerprint, **describe(args)}
+    workers.agree(facts)  # all have the same data, options and versions
 
-    for epoch in run.epochs(trainer):
-        for batch in run.batches(epoch):
+    # A checkpoint's parameters, if there is one to go on from; its optimizer's state below.
+    start = resume(args, facts, net, workers, train_loader, session)
+    if start.is_end(args.num_epochs, args.target_accuracy):
+        workers.barrier()
+        return 0
+    dtype = choose_dtype(args, net, workers, start.dtype)  # of convolutions and products
+    compute_in(dtype)
+    steps = len(train_loader), start.steps_done  # of an epoch; of the training so far
+    trainer = create_trainer(args, dtype, net, ctx, store, workers, *steps)
+    start.restore(trainer, net, workers)
+    run = Run(args, start, dtype, net, trainer, workers, session)  # reports, saves, stops
+    introduce(args, images, train_loader, trainer, workers)
+
+    for epoch in range(start.epoch, args.num_epochs):
+        for batch in run.follow(train_loader, epoch):  # ends early on a request to stop
             # Each device computes the gradients of its part: gluon.utils.split_and_load.
             data, labels = split_batch(batch, ctx)
             # The losses are divided by the examples of all workers (dist_async: of this one), so
@@ -71,13 +91,17 @@ def train(args, run):
             outputs = forward_backward(net, loss, data, labels, divisor)
             trainer.step(1)  # adds gradients up over devices and workers, and updates the weights
             run.step_done(batch, outputs, labels)
-        if run.stopped_within(epoch):  # on request; it has saved
+        trainer.epoch_done(workers)  # dist_async: pulls the weights, which others have moved
+        if run.save_if_stopped(epoch):
             break
+        average_statistics(net, workers)  # of BatchNorm, which each device has moved for itself
+        result = {}
         if run.is_test_due(epoch):
             # Each worker tests its part of the test set; they add up their counts.
-            flip = run.flips(epoch)  # --flip-test: each image and its mirror image
-            run.test_done(evaluate(test_loader, net, ctx, workers, args.top_k, flip))
-        run.epoch_done(epoch)
+            tested = network_to_test(net, args.flip_test, epoch + 1 == args.num_epochs)
+            result = evaluate(test_loader, tested, ctx, workers, args.top_k)
+        if run.epoch_done(epoch, result):
+            break
     return run.finish()
 
 

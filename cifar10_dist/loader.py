@@ -7,8 +7,41 @@ from itertools import islice
 import mxnet as mx
 import numpy as np
 
-from sampler import SplitSampler, epoch_permutation, split_range
+from ground.failure import UsageError
+from ground.split import split_range
+from sampler import GlobalBatchSampler, epoch_permutation
 from sources.augmentation import Augmentation, memory_of
+
+
+def split_data(args, images, workers):
+    """Give this worker its part of the training set and of the test set.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        With ``batch_size`` (of one worker), ``seed`` and ``benchmark``.
+    images : sources.images.ImageSource
+    workers : workers.Workers
+
+    Returns
+    -------
+    TrainLoader or RepeatedBatch, EvalLoader
+
+    Raises
+    ------
+    UsageError
+        If there are fewer examples than one step of all workers takes.
+    """
+    train_images, train_labels, test_images, test_labels = images.arrays
+    share = args.batch_size, workers.count, workers.rank
+    train = TrainLoader(train_images, train_labels, *share, args.seed, images.augmentation)
+    test = EvalLoader(test_images, test_labels, *share, images.augmentation)
+    if len(train_labels) < train.global_batch_size:
+        raise UsageError(
+            f"--batch-size {args.batch_size}: a step of {workers.count} worker(s) takes "
+            f"{train.global_batch_size} examples, and there are {len(train_labels)} ({images.name})"
+        )
+    return (RepeatedBatch(train) if args.benchmark else train), test
 
 
 @dataclass
@@ -65,7 +98,7 @@ class TrainLoader:
         """Yield the :class:`Batch` of every step of an epoch from ``first_step`` on."""
         length = len(self.labels)
         order = epoch_permutation(length, self.seed, epoch)
-        sampler = SplitSampler(length, self.num_workers, self.rank, order, self.global_batch_size)
+        sampler = GlobalBatchSampler(order, self.global_batch_size, self.num_workers, self.rank)
         draws = self.augmentation.draw(length, self.seed, epoch)
         steps = islice(sampler.batches(), first_step, None)
         return (self._batch(indices, size, draws) for indices, size in steps)

@@ -103,9 +103,8 @@ def load_cuda_libraries():
     for folder in wheels.submodule_search_locations if wheels else ():
         for library in CUDA_LIBRARIES:
             path = Path(folder, library)
-            if (
-                path.exists()
-            ):  # else it is the system's, and MXNet finds it or says which is missing
+            # One that is not there is the system's: MXNet finds it, or says which is missing.
+            if path.exists():
                 ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
     # cuDNN 8.9 stands in for the 8.1 that MXNet was built with, and is made to.
     os.environ.setdefault("MXNET_CUDNN_LIB_CHECKING", "0")

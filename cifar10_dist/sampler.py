@@ -16,15 +16,11 @@ def epoch_permutation(length, seed, epoch):
 
 
 class SplitSampler(Sampler):
-    """Sample from one part of a data set of ``length`` examples.
+    """Sample from one of several equal parts of a data set: MXNet's distributed lesson's sampler.
 
-    Without ``permutation`` the parts are contiguous, equal and the same in every epoch, and a part
-    is shuffled each time it is visited: the sampler of MXNet's distributed lesson. The last
-    ``length % num_parts`` examples are then never seen, and no worker ever sees another's part.
-
-    With ``permutation`` the sampler cuts *positions* of that order instead: each global batch of
-    ``global_batch_size`` positions is cut into near-equal parts, one for each worker. All examples
-    are seen once, and a step uses the same examples for any number of workers.
+    The parts are contiguous and the same in every epoch; a part is shuffled each time it is
+    visited. So no worker ever sees the examples of another, and the last ``length % num_parts``
+    are never seen.
 
     Parameters
     ----------
@@ -34,28 +30,47 @@ class SplitSampler(Sampler):
         Number of workers.
     part_index : int
         Rank of this worker, in ``[0, num_parts)``.
-    permutation : array of int, shape (length,), optional
-        Order of the epoch, see :func:`epoch_permutation`.
-    global_batch_size : int, optional
-        Examples of all workers in one step; one batch of ``length`` when not given.
 
     Raises
     ------
     ValueError
-        If ``part_index`` is not a part, or ``permutation`` has another length.
+        If ``part_index`` is not a part.
     """
 
-    def __init__(self, length, num_parts=1, part_index=0, permutation=None, global_batch_size=None):
+    def __init__(self, length, num_parts=1, part_index=0):
         if not 0 <= part_index < num_parts:
             raise ValueError(f"part_index must be in [0, {num_parts}), not {part_index}")
-        if permutation is not None and len(permutation) != length:
-            raise ValueError(f"permutation has {len(permutation)} entries, not {length}")
-        self.num_parts, self.part_index = num_parts, part_index
-        self.permutation = permutation
-        self.global_batch_size = global_batch_size or max(length, 1)
-        self.part_len = length // num_parts
-        self.start = self.part_len * part_index
-        self.length = length
+        self.length, self.num_parts, self.part_index = length, num_parts, part_index
+
+    def __iter__(self):
+        part = np.arange(len(self)) + len(self) * self.part_index
+        np.random.shuffle(part)
+        return iter(part.tolist())
+
+    def __len__(self):
+        return self.length // self.num_parts
+
+
+class GlobalBatchSampler(SplitSampler):
+    """Sample from one part of every global batch: what the program trains with.
+
+    It cuts *positions* of an epoch's permutation. All workers together take ``global_batch_size``
+    positions a step, and each gets a near-equal part of them. So all examples are seen once an
+    epoch, and a step uses the same examples for any number of workers.
+
+    Parameters
+    ----------
+    permutation : array of int, shape (length,)
+        Order of the epoch, see :func:`epoch_permutation`.
+    global_batch_size : int
+        Examples of all workers in one step; the last batch may have fewer.
+    num_parts, part_index : int
+        As of :class:`SplitSampler`.
+    """
+
+    def __init__(self, permutation, global_batch_size, num_parts=1, part_index=0):
+        super().__init__(len(permutation), num_parts, part_index)
+        self.permutation, self.global_batch_size = permutation, global_batch_size
 
     def batches(self):
         """Yield ``(indices, size)`` for every step: this worker's part, and all workers' count."""
@@ -65,16 +80,7 @@ class SplitSampler(Sampler):
             yield whole[start:stop], len(whole)
 
     def __iter__(self):
-        if self.permutation is None:
-            part = np.arange(self.start, self.start + self.part_len)
-            np.random.shuffle(part)
-            return iter(part.tolist())
         return (index for indices, _ in self.batches() for index in indices.tolist())
 
     def __len__(self):
-        if self.permutation is None:
-            return self.part_len
-        full, rest = divmod(self.length, self.global_batch_size)
-        sizes = [self.global_batch_size] * full + [rest]
-        ranges = (split_range(size, self.num_parts, self.part_index) for size in sizes)
-        return sum(stop - start for start, stop in ranges)
+        return sum(len(indices) for indices, _ in self.batches())

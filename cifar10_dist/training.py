@@ -6,8 +6,6 @@ from mxnet import autograd
 from mxnet.gluon import HybridBlock
 from mxnet.gluon.utils import split_and_load
 
-from workers import average_statistics
-
 
 class CrossEntropy(HybridBlock):
     """Softmax cross-entropy of each example, in nats, shape (n,).
@@ -81,20 +79,22 @@ def forward_backward(net, loss, data, labels, divisor):
     return outputs
 
 
-def evaluate(loader, net, ctx, workers, top_k=0, flip=False):
+def evaluate(loader, net, ctx, workers, top_k=0):
     """Measure the network on a test set that the workers share, each example counted once.
 
-    BatchNorm's running statistics are averaged over all devices of all workers before.
+    Average BatchNorm's statistics before (``workers.average_statistics``): else every device
+    measures a network of its own.
 
     Parameters
     ----------
     loader : iterable of loader.Batch
         This worker's share of the test set.
+    net : callable
+        Takes images (n, C, H, W) to scores (n, classes).
+    ctx : list of mxnet.Context
     workers : workers.Workers
     top_k : int
         Also count an example as right whose label is among the ``top_k`` first; 0 for no.
-    flip : bool
-        Whether to add the scores of each image and its mirror image, and halve them.
 
     Returns
     -------
@@ -102,13 +102,10 @@ def evaluate(loader, net, ctx, workers, top_k=0, flip=False):
         ``accuracy`` and ``top_k_accuracy`` in [0, 1], ``loss`` (mean cross-entropy, nats) and
         ``num_examples``, the same on every worker.
     """
-    average_statistics(net, workers)
     counts = np.zeros(4)  # right, right among the first k, loss, examples
     for batch in loader:
         data, labels = split_batch(batch, ctx)
         outputs = [net(x) for x in data]
-        if flip:
-            outputs = [(out + net(x.flip(axis=3))) / 2 for out, x in zip(outputs, data)]
         for output, label in zip(outputs, labels):
             counts += _count(output.astype("float32"), label, top_k)
     right, right_top_k, loss, num_examples = workers.sum(counts)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from run.precision import processor_flags
+from ground.processor import processor_flags
 
 HAS_AVX512 = "avx512bw" in processor_flags()  # else MXNet refuses bfloat16
 

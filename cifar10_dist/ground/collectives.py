@@ -6,6 +6,8 @@ What a Trainer does for gradients is done here for other numbers. MXNet has no s
 import mxnet as mx
 import numpy as np
 
+from ground.shared_flag import OwnFlag, SharedFlag
+
 FIRST_KEY = 100_000  # above the keys of any Trainer, which count from 0
 LAST_KEY = 215_327  # ps-lite multiplies keys by 9973 in 32 bits
 
@@ -33,12 +35,12 @@ class Collectives:
         self._replaces = False
         self.threshold = None
 
-    def quantise(self, threshold):
+    def note_compression(self, threshold):
         """Take note that the store quantises from now on."""
         self.threshold = np.float32(threshold)
         self._keys = {}  # a key keeps the message format of its first use
 
-    def replace(self):
+    def note_server_optimizer(self):
         """Take note that the servers of ``dist_async`` now have a ``CountingOptimizer``.
 
         It replaces what is under these keys by what is pushed. Before, each exchange needs fresh
@@ -92,9 +94,9 @@ class Collectives:
         mx.nd.waitall()
         self._store._barrier()
 
-    def own_key(self):
-        """Return the store and a key that nothing else uses."""
-        return self._store, self._take_keys(1)
+    def shared_flag(self):
+        """Make a flag that any worker raises and all see."""
+        return SharedFlag(self._store, self._take_keys(1))
 
     def _add_up(self, values):
         """Add up float32 vectors by the way that the store has."""
@@ -163,16 +165,16 @@ class OneWorker:
         """Return the values."""
         return values
 
-    def quantise(self, threshold):
+    def note_compression(self, threshold):
         """Do nothing: nothing is pushed here."""
 
-    def replace(self):
+    def note_server_optimizer(self):
         """Do nothing: nothing is pushed here."""
 
     def barrier(self):
         """Wait until all that is queued is computed."""
         mx.nd.waitall()
 
-    def own_key(self):
-        """Return that there is no store."""
-        return None, None
+    def shared_flag(self):
+        """Make a flag that this worker alone raises."""
+        return OwnFlag()

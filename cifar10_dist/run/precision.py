@@ -12,16 +12,15 @@ import ctypes
 import gc
 import sys
 import time
-from pathlib import Path
 
 import mxnet as mx
 import numpy as np
-from mxnet import gluon
+from mxnet import autograd, gluon
 from mxnet.contrib import amp
 
 from ground.failure import UsageError
+from ground.processor import processor_flags
 from networks.by_name import hybridize, starts_with_batchnorm
-from training import CrossEntropy, forward_backward
 
 PROCESSOR_HAS = {"avx512_bf16", "amx_bf16"}  # one of them
 TYPES = ("float32", "bfloat16")
@@ -30,15 +29,15 @@ TIMED_S = 0.2  # of steps of one type before the other is measured; at least one
 TRIAL_S = 1.5  # after this time the trial ends; each type is measured at least once
 
 
-def set_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
-    """Have a network that has not computed yet compute in ``--dtype``, and settle ``auto``.
+def choose_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
+    """Return the type of ``--dtype``; for ``auto``, find it out and say which it is.
 
-    All workers make this call.
+    All workers make this call, before the network computes.
 
     Parameters
     ----------
     args : argparse.Namespace
-        ``--dtype auto`` is replaced by what it stands for.
+        With ``dtype``, and for the trial ``batch_size`` and ``image_shape``.
     net : mxnet.gluon.HybridBlock
         With parameters; they stay as they are.
     workers : workers.Workers
@@ -46,6 +45,10 @@ def set_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
         The type that a checkpoint was trained in.
     cpuinfo : str
         Linux's file that lists what the processor can do.
+
+    Returns
+    -------
+    {'float32', 'float16', 'bfloat16'}
 
     Raises
     ------
@@ -55,22 +58,30 @@ def set_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
     flags = processor_flags(cpuinfo)
     if args.dtype == "bfloat16" and flags and "avx512bw" not in flags:
         raise UsageError("--dtype bfloat16: MXNet needs a processor with AVX-512; take float32")
-    if args.dtype == "auto":
-        args.dtype, reason = choose_dtype(args, net, workers, saved, cpuinfo)
-        if workers.rank == 0:
-            print(f"--dtype auto: {args.dtype} ({reason})", flush=True)
-    if args.dtype != "float32":
-        # From now on, MXNet puts casts into every network that it compiles at its first step.
-        amp.init(target_dtype=args.dtype)
+    if args.dtype != "auto":
+        return args.dtype
+    dtype, reason = faster_dtype(args, net, workers, saved, cpuinfo)
+    if workers.rank == 0:
+        print(f"--dtype auto: {dtype} ({reason})", flush=True)
+    return dtype
 
 
-def choose_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
+def compute_in(dtype):
+    """Have every network that MXNet compiles from now on compute in a type; weights stay float32.
+
+    MXNet compiles a network at its first step. ``amp.init`` puts casts around its operators.
+    """
+    if dtype != "float32":
+        amp.init(target_dtype=dtype)
+
+
+def faster_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
     """Return what ``--dtype auto`` stands for, and why; the same on all workers.
 
     Parameters
     ----------
     args, net, workers, saved, cpuinfo
-        As of :func:`set_dtype`.
+        As of :func:`choose_dtype`.
 
     Returns
     -------
@@ -81,7 +92,9 @@ def choose_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
     is_slow = ctx[0].device_type == "gpu" or not PROCESSOR_HAS & processor_flags(cpuinfo)
     slow_workers = np.flatnonzero(workers.gather([is_slow]))
     if slow_workers.size:
-        return "float32", f"no fast bfloat16 on worker {slow_workers[0]}'s devices"
+        reason = f"no fast bfloat16 on worker {slow_workers[0]}'s devices"
+        changed = "; the checkpoint was trained in bfloat16" if saved == "bfloat16" else ""
+        return "float32", reason + changed
     if saved in TYPES:
         return saved, "as in the checkpoint"
     began = time.monotonic()
@@ -89,15 +102,6 @@ def choose_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
     found = ", ".join(f"{dtype} {speed:.0f}" for dtype, speed in zip(TYPES, speeds))
     reason = f"{found} samples/s a worker, measured in {time.monotonic() - began:.1f} s"
     return TYPES[int(np.argmax(speeds))], reason
-
-
-def processor_flags(cpuinfo="/proc/cpuinfo"):
-    """Return the processor's features that Linux lists, a set of words."""
-    try:
-        lines = Path(cpuinfo).read_text().splitlines()
-    except OSError:  # not Linux
-        return set()
-    return set(next((line.split() for line in lines if line.startswith("flags")), ()))
 
 
 def measure_speeds(net, ctx, batch_size, image_shape, workers):
@@ -179,14 +183,20 @@ def give_back_memory():
 
 def step_time(net, data, labels, workers):
     """Return the seconds of the fastest step, forward and backward; the first does not count."""
-    loss = CrossEntropy()
+    loss = gluon.loss.SoftmaxCrossEntropyLoss()
     loss.hybridize(static_alloc=True, static_shape=True)
-    forward_backward(net, loss, data, labels, 1)
+    _forward_backward(net, loss, data, labels)
     workers.barrier()
     times = []
     while sum(times) < TIMED_S:
         began = time.monotonic()
-        forward_backward(net, loss, data, labels, 1)
+        _forward_backward(net, loss, data, labels)
         mx.nd.waitall()
         times.append(time.monotonic() - began)
     return min(times)
+
+
+def _forward_backward(net, loss, data, labels):
+    with autograd.record():
+        losses = [loss(net(x), y) for x, y in zip(data, labels)]
+    autograd.backward(losses)

@@ -13,16 +13,19 @@ from tqdm import tqdm
 
 from ground.finite import warn_of_loss
 from run.metrics import Metrics
-from sources.images import ImageSource
-from training import CrossEntropy
-from workers import Workers
 
 
-def measure_reading(args):
-    """Read an epoch without training (``--test-io``) and print MXNet's speed lines."""
-    workers = Workers(mx.kv.create(args.kv_store))
-    loader, _ = ImageSource(args).split(workers)
-    progress = Progress(workers.rank, len(loader), args.disp_batches)
+def measure_reading(loader, workers, disp_batches):
+    """Read an epoch without training (``--test-io``) and print MXNet's speed lines.
+
+    Parameters
+    ----------
+    loader : loader.TrainLoader
+    workers : workers.Workers
+    disp_batches : int
+        Batches between two lines.
+    """
+    progress = Progress(workers.rank, len(loader), disp_batches)
     progress.epoch_started(0)
     for step, batch in enumerate(loader.epoch(0)):
         labels = [] if batch.label is None else [batch.label]
@@ -74,14 +77,12 @@ class Progress:
         self._bar = None
         self._is_logged, self._top_k = bool(log_dir), top_k
         self._metrics = Metrics(log_dir) if log_dir and self.is_first else None
-        self._loss = CrossEntropy()
+        self._loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()
+        self._start_clocks()
 
     def epoch_started(self, epoch):
-        """Start the clocks."""
-        self._epoch_start = self._start = time.time()
-        self._seen, self._right, self._among, self._losses = 0, [], [], []
-        self._counts = np.zeros(4)  # of the epoch: right, right among the first k, loss, examples
-        self._reading_s, self._trained_s = 0.0, None
+        """Start the clocks, and the bar on a terminal."""
+        self._start_clocks()
         if self.is_first and sys.stderr and sys.stderr.isatty():
             self._bar = tqdm(total=self.num_steps, desc=f"Epoch {epoch}", unit="batch", leave=False)
 
@@ -201,6 +202,12 @@ class Progress:
         """Close the files."""
         if self._metrics:
             self._metrics.close()
+
+    def _start_clocks(self):
+        self._epoch_start = self._start = time.time()
+        self._seen, self._right, self._among, self._losses = 0, [], [], []
+        self._counts = np.zeros(4)  # of the epoch: right, right among the first k, loss, examples
+        self._reading_s, self._trained_s = 0.0, None
 
     def _collect(self):
         """Move what was counted since the last line into the epoch's sums, and return the right."""

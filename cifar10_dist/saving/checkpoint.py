@@ -186,7 +186,7 @@ def write(prefix, epoch, step, symbol, params, arrays, facts):
         (workplace / f"{name}.json").write_text(text, encoding="utf-8")
         _flush_and_hash(workplace / f"{name}.json")
 
-        (folder / f"{name}.json").unlink() if (folder / f"{name}.json").exists() else None
+        _unlink(folder / f"{name}.json")  # of an earlier checkpoint with this name
         _flush_folder(folder)
         for file_name in files:
             os.replace(workplace / file_name, folder / file_name)

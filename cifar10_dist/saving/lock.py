@@ -1,4 +1,4 @@
-"""The place of the checkpoints: its folder takes files, and one job at a time writes there."""
+"""``--model-prefix``: its folder takes files, and one job at a time writes there."""
 
 import contextlib
 import datetime
@@ -33,7 +33,10 @@ def check_prefix(prefix):
 
 
 def workplace_of(prefix):
-    """Where a checkpoint is written before it gets its names; the same for each, to be found."""
+    """Return the folder in which a checkpoint is written before its files get their names.
+
+    All checkpoints of a prefix use the same one: so what a killed process left there is found.
+    """
     return Path(prefix).parent / f".{Path(prefix).name}.saving"
 
 

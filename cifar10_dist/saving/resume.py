@@ -1,21 +1,14 @@
 """Where a training begins: afresh, or from a checkpoint that worker 0 reads and hands to all."""
 
+import datetime
 import json
-import os
-import re
-import socket
 from dataclasses import dataclass, field
-from pathlib import Path
-
-import mxnet as mx
 
 from ground import environment
-from ground.failure import UsageError
 from ground.messages import warn
 from saving import checkpoint
-from saving.checkpoint import Broken, Entry
-from saving.saver import new_run
-from saving.state import restore_optimizer, restore_statistics
+from saving.candidates import asks_for_files, find_candidates, first_usable, load, place_of
+from saving.statistics import restore_statistics
 
 # Options that change the course of a training: a resumed one tells which are not as they were.
 # fmt: off
@@ -25,87 +18,154 @@ STEERING = (
     "random-crop", "random-mirror", "rgb-mean", "rgb-std",
 )
 # fmt: on
-# What a place inside an epoch depends on.
-WITHIN = ("data", "seed", "global_batch_size", "steps_per_epoch", "is_async")
+SEEDED = "each step"  # how random numbers were seeded that a training draws
+
+
+def new_run():
+    """Name a run by the time of its beginning: names sort as the runs began."""
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="microseconds")
 
 
 @dataclass
 class Start:
-    """Where the training begins; in ``dist_async`` each worker has a ``step`` of its own."""
+    """Where a training begins.
 
+    Attributes
+    ----------
+    facts : dict
+        What a checkpoint of this training says of it: ``job, options, data, seed, num_workers,
+        global_batch_size, steps_per_epoch, is_async, seeded``.
+    epoch, step : int
+        Finished epochs, and finished steps of the next; in ``dist_async`` each worker has a
+        ``step`` of its own.
+    name : str or None
+        Of the checkpoint, ``PREFIX-0003``; None: the training begins afresh.
+    run : str
+        A name for all tries of the same training.
+    manifest, arrays : dict
+        Of the checkpoint, see ``checkpoint.py``.
+    """
+
+    facts: dict
     epoch: int = 0
     step: int = 0
-    name: str = None  # of the checkpoint
+    name: str = None
     run: str = field(default_factory=new_run)
     manifest: dict = field(default_factory=dict)
     arrays: dict = field(default_factory=dict)
 
-    def restore(self, net, trainer, workers):
+    @property
+    def steps_per_epoch(self):
+        """Number of steps of an epoch."""
+        return self.facts["steps_per_epoch"]
+
+    @property
+    def steps_done(self):
+        """Number of steps of the training that are done."""
+        return self.epoch * self.steps_per_epoch + self.step
+
+    @property
+    def dtype(self):
+        """The type that the checkpoint was trained in, None if it does not say."""
+        return self.manifest.get("options", {}).get("--dtype")
+
+    @property
+    def is_seeded_otherwise(self):
+        """Whether the steps of this epoch that are done were seeded in another way than now."""
+        return self.step > 0 and self.manifest.get("seeded") != SEEDED
+
+    def describe(self, dtype):
+        """Return the facts, once ``--dtype auto`` is settled."""
+        return {**self.facts, "options": {**self.facts["options"], "--dtype": dtype}}
+
+    def restore(self, trainer, net, workers):
         """Put the optimizer's state back, and within an epoch each device's statistics."""
-        saved = self.manifest.get("optimizer")
-        if saved and not trainer.is_async and saved["name"] == type(trainer.optimizer).__name__:
-            restore_optimizer(trainer, saved, self.arrays)
+        trainer.restore_state(self.manifest.get("optimizer"), self.arrays)
         if "statistics" in self.arrays:
-            devices = workers.gather([len(trainer._contexts)]).ravel().astype(int).tolist()
+            devices = workers.gather([len(trainer.devices)]).ravel().astype(int).tolist()
             if devices == self.manifest["devices"]:  # else the mean stays, from the parameters
                 restore_statistics(net, self.arrays["statistics"], workers.rank)
         self.arrays = {}
 
     def is_end(self, num_epochs, target_accuracy):
-        """Tell whether there is nothing left to train."""
+        """Tell whether nothing is left to train: the end, or the target, was reached before."""
         reached = self.manifest.get("accuracy")
         target_reached = target_accuracy and reached is not None and reached >= target_accuracy
         return self.epoch >= num_epochs or bool(target_reached)
 
 
-def find_start(args, facts, net, workers):
-    """Load what the command line asks to go on from, on every worker.
+def resume(args, described, net, workers, loader, session):
+    """Begin afresh, or load the checkpoint that the command line asks for, on every worker.
 
-    Only worker 0 reads files. A checkpoint that is broken, or of something else, is named and the
-    one before it is taken.
+    All workers make this call. Only worker 0 reads files. A checkpoint that is broken, or of
+    something else, is named and the one before it is taken.
 
     Parameters
     ----------
     args : argparse.Namespace
-    facts : dict
-        What a checkpoint of this training would say of it: ``job, options, data, seed,
-        global_batch_size, steps_per_epoch, is_async``.
+    described : dict of str to str
+        ``data`` (a fingerprint), options and versions, the same on all workers.
     net : mxnet.gluon.HybridBlock
         Gets the parameters.
     workers : workers.Workers
+    loader : loader.TrainLoader
+    session : saving.session.Session
+        Holds the prefix from here on.
 
     Returns
     -------
     Start
+        Without the optimizer's state, which :meth:`Start.restore` puts back.
 
     Raises
     ------
     UsageError
         If what was asked for is not here, or cannot be used.
     """
-    restarted = environment.is_restarted()
-    if args.load_epoch is None and ((args.resume == "none" and not restarted) or not _asks(args)):
+    options = dict(described)
+    facts = {
+        "job": environment.job_id(),
+        "data": options.pop("data"),
+        "options": options,
+        "seed": args.seed,
+        "num_workers": workers.count,
+        "global_batch_size": loader.global_batch_size,
+        "steps_per_epoch": len(loader),
+        "is_async": workers.is_async,
+        "seeded": SEEDED,
+    }
+    if workers.rank == 0:
+        session.hold_prefix()
+    start = _find_start(args, facts, net, workers)
+    if start.name and workers.rank == 0:
+        _tell(start)
+    if start.is_end(args.num_epochs, args.target_accuracy):
+        print(f"Epoch {start.epoch - 1}: nothing is left to train", flush=True)
+    return start
+
+
+def _find_start(args, facts, net, workers):
+    if not asks_for_files(args):
         if workers.rank == 0 and args.model_prefix and checkpoint.find(args.model_prefix):
             warn(
-                f"{_place(args.model_prefix, '-*')} are replaced by those of a new training; "
+                f"{place_of(args.model_prefix, '-*')} are replaced by those of a new training; "
                 "--resume auto would go on from them"
             )
-        return Start()
-    entries, goes_on, missing = _candidates(args, facts["job"], restarted)
-    _look_elsewhere(entries, missing, goes_on, workers)
+        return Start(facts)
+    entries, goes_on = find_candidates(args, facts["job"], workers)
     chosen, params, state = None, b"", b""
     if workers.rank == 0 and entries:
-        chosen, params, state = _first_usable(entries, facts, net)
+        chosen, params, state = first_usable(entries, facts, net)
     chosen = json.loads(workers.hand_out(json.dumps(chosen).encode()))
     if chosen is None:
         if workers.rank == 0:
-            print(f"no {_place(args.model_prefix, '-*.json')}: starting afresh", flush=True)
-        return Start()
+            print(f"no {place_of(args.model_prefix, '-*.json')}: starting afresh", flush=True)
+        return Start(facts)
     name, manifest = chosen
     params, state = workers.hand_out(params), workers.hand_out(state)
     if workers.rank > 0:
-        _load(net, params)
-    start = Start(manifest["epoch"], manifest["step"], name, manifest=manifest)
+        load(net, params)
+    start = Start(facts, manifest["epoch"], manifest["step"], name, manifest=manifest)
     start.arrays = checkpoint.parse_state(state)
     if goes_on and "run" in manifest:
         start.run = manifest["run"]
@@ -114,127 +174,17 @@ def find_start(args, facts, net, workers):
     return start
 
 
-def _asks(args):
-    """Tell whether the options name files at all."""
-    return bool(args.model_prefix) or args.resume not in ("none", "auto")
-
-
-def _candidates(args, job, restarted):
-    """List the checkpoints to try, the newest first.
-
-    Returns
-    -------
-    entries : list of checkpoint.Entry
-    goes_on : bool
-        Whether this is the same run, and not a new one that begins where the user points to.
-    missing : str or None
-        What was asked for, if it is not here.
-    """
-    own = checkpoint.find(args.model_prefix) if args.model_prefix else []
-    if args.resume == "auto" and args.load_epoch is None:
-        return own, True, None if own else f"{args.model_prefix}-*.json"
-    saved = [entry for entry in own if entry.manifest and entry.manifest["job"] == job]
-    if restarted and saved:  # the job goes on from what it has saved, whatever it began with
-        return saved, True, None
-    if args.load_epoch is not None:
-        wanted = f"{args.model_prefix}-{checkpoint.tag(args.load_epoch)}"
-    elif args.resume == "none":
-        return [], False, None
-    else:
-        wanted = re.sub(r"\.(json|params|state)$", "", args.resume)
-    match = re.fullmatch(r"(.+)-(\d{4,})(?:-(\d{5,}))?", wanted, re.DOTALL)
-    if not match:
-        entries = checkpoint.find(wanted)
-        return entries, False, None if entries else f"{wanted}-*.json"
-    position = int(match[2]), int(match[3] or 0)
-    if not any(os.path.exists(f"{wanted}.{ending}") for ending in ("json", "params")):
-        return [], False, f"{wanted}.params"
-    entries = checkpoint.find(match[1])
-    named = [e for e in entries if Path(e.name) == Path(wanted)] or [Entry(wanted, *position)]
-    return named + [e for e in entries if (e.epoch, e.step) < position], False, None
-
-
-def _look_elsewhere(entries, missing, may_be_missing, workers):
-    """Stop worker 0 if it lacks what another worker has on its own host."""
-    newest = entries[0] if entries else None
-    age = newest.age() if newest and newest.manifest else None
-    text = json.dumps([newest and _place(newest.name), age])
-    found = list(map(json.loads, workers.gather_texts(text)))
-    if workers.rank > 0:
-        return
-    for rank, (place, their_age) in enumerate(found):
-        newer = age and their_age and their_age[0] == age[0] and tuple(their_age) > age
-        if place and (newer or not newest):
-            here = f"only {_place(newest.name)}" if newer else f"no {_place(missing)}"
-            raise UsageError(
-                f"worker 0 has {here}; worker {rank} has {place}: copy the files to worker 0's "
-                "host, or let worker 0 run where they are (--resume none starts afresh)"
-            )
-    if missing and not may_be_missing:
-        raise UsageError(f"there is no {_place(missing)}")
-
-
-def _first_usable(entries, facts, net):
-    """Read the newest checkpoint that is whole and fits, into the network.
-
-    Returns
-    -------
-    (name, manifest), params, state : tuple, bytes, bytes
-    """
-    for entry in entries:
-        try:
-            if entry.error:
-                raise Broken(entry.error)
-            if entry.manifest is None:  # of plain MXNet, or an older version of this program
-                manifest = {"epoch": entry.epoch, "step": entry.step}
-                params, state = checkpoint.read_file(f"{entry.name}.params"), b""
-            else:
-                manifest = entry.manifest
-                _check_place(entry, facts)
-                params, state = checkpoint.read(entry.name, manifest)
-            try:
-                _load(net, params)
-            except (mx.MXNetError, AssertionError, ValueError) as error:
-                reason = str(error).strip().splitlines()[0][:200]
-                raise Broken(
-                    f"{entry.name}.params: not the parameters of this network: {reason}"
-                ) from None
-            return (entry.name, manifest), params, state
-        except Broken as error:
-            last = str(error)
-            if entry is not entries[-1]:
-                warn(f"{last}: trying the one before it")
-    others = f"; nor can any of the {len(entries) - 1} newer" if len(entries) > 1 else ""
-    raise UsageError(f"{last}{others}")
-
-
-def _check_place(entry, facts):
-    """See that a place inside an epoch means the same here."""
-    for name in WITHIN if entry.step else ():
-        if entry.manifest[name] != facts[name]:
-            raise Broken(
-                f"{entry.name}: stopped inside an epoch, with {name.replace('_', ' ')} "
-                f"{entry.manifest[name]}, which is {facts[name]} here"
-            )
-
-
-def _load(net, params):
-    own = net.collect_params()
-    ctx = next(iter(own.values())).list_ctx()
-    own.load_dict(checkpoint.parse_params(params), ctx=ctx)
-
-
-def tell(start, facts):
-    """Say what is resumed, if anything is, and what is not as it was."""
-    if not start.name:
-        return
+def _tell(start):
+    """Say what is resumed, and what is not as it was."""
     within = f" and {start.step} steps" if start.step else ""
     print(f"Resumed from {start.name}: {start.epoch} epochs{within} done", flush=True)
-    saved = start.manifest
+    saved, facts = start.manifest, start.facts
     if "options" not in saved:
         print(f"{start.name}.params came alone: the optimizer begins anew", flush=True)
         return
-    before, now = saved["options"], facts["options"]
+    before, now = saved["options"], dict(facts["options"])
+    if now["--dtype"] == "auto":  # choose_dtype says what becomes of it
+        now["--dtype"] = before["--dtype"]
     # Where the end moves, a rate that falls towards it, or an average that grows, does, too.
     has_end = now["--lr-schedule"] in ("cosine", "onecycle") or now["--lookahead"] != "0"
     steering = (*STEERING, "num-epochs") if has_end else STEERING
@@ -250,8 +200,3 @@ def tell(start, facts):
     ]
     if changed:
         warn(f"not as saved: {', '.join(changed)}")
-
-
-def _place(name, ending=""):
-    """A path as somebody on another host can find it."""
-    return f"{os.path.abspath(name)}{ending} on {socket.gethostname()}"

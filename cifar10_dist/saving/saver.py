@@ -11,10 +11,7 @@ from ground.messages import warn
 from ground.versions import all_versions
 from networks.by_name import network_json
 from saving import checkpoint
-from saving.state import collect_optimizer, gather_statistics, mean_statistics
-
-THREAD = "saving"
-FINISH_S = 15  # what the launcher gives workers to save, unless it says otherwise
+from saving.statistics import gather_statistics, mean_statistics
 
 
 class Saver:
@@ -24,32 +21,29 @@ class Saver:
     ----------
     args : argparse.Namespace
         With ``model_prefix`` (nothing is written without), ``save_period`` and ``keep``.
-    start : saving.resume.Start
-        A resumed run keeps its name.
     facts : dict
         What each manifest says besides: options, data, numbers of steps.
+    start : saving.resume.Start
+        A resumed run keeps its name.
     net : mxnet.gluon.HybridBlock
-    trainer : mxnet.gluon.Trainer
+    trainer : trainers.base.JobTrainer
     workers : workers.Workers
-    stopper : saving.stopper.Stopper
+    session : saving.session.Session
     """
 
-    def __init__(self, args, start, facts, net, trainer, workers, stopper):
+    def __init__(self, args, facts, start, net, trainer, workers, session):
         self._prefix, self._period, self._keep = args.model_prefix, args.save_period, args.keep
         self._net, self._trainer, self._workers = net, trainer, workers
-        self._stopper, self._is_stopped = stopper, False
-        self._thread, self._newest, self._failed = None, start.name, False
+        self._session, self._stopper, self._is_stopped = session, session.stopper, False
+        self._newest, self._failed = start.name, False
         if not self._prefix:
             return
-        stopper.watch_training(workers)
-        devices = workers.gather([len(trainer._contexts)]).ravel().astype(int).tolist()
+        self._stopper.watch_training(workers)
+        devices = workers.gather([len(trainer.devices)]).ravel().astype(int).tolist()
         self._facts = dict(facts, run=start.run, devices=devices, versions=all_versions())
         self._symbol = network_json(net)
-        if trainer.is_async and workers.rank == 0:
-            warn(
-                "dist_async: the servers' optimizer state (momenta and the like) cannot be read "
-                "and is not in the checkpoints; a resumed run begins it anew"
-            )
+        if trainer.unsaved and workers.rank == 0:
+            warn(trainer.unsaved)
 
     def stopped_within(self, epoch, steps):
         """Save if the workers were asked to stop before the end of an epoch; all make this call.
@@ -117,20 +111,18 @@ class Saver:
             params.update(mean_statistics(self._net, statistics))
         arguments = set(mx.sym.load_json(self._symbol).list_arguments())
         params = {("arg:" if n in arguments else "aux:") + n: v for n, v in params.items()}
-        optimizer, arrays = None, {}
-        if not self._trainer.is_async:
-            optimizer, arrays = collect_optimizer(self._trainer)
+        optimizer, arrays = self._trainer.collect_state()
         if step:
             arrays["statistics"] = mx.nd.array(statistics, dtype="float32")
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
         facts = dict(self._facts, saved=now, optimizer=optimizer, **facts)
         work = (epoch, step, self._symbol, params, arrays, facts)
-        self._thread = threading.Thread(target=self._write, args=work, name=THREAD)
-        self._thread.start()
+        self._session.writing = threading.Thread(target=self._write, args=work)
+        self._session.writing.start()
 
     def _wait(self):
-        if self._thread:
-            self._thread.join()
+        if self._session.writing:
+            self._session.writing.join()
 
     def _write(self, epoch, step, *contents):
         try:
@@ -156,22 +148,6 @@ class Saver:
         before = [entry for entry in own if (entry.epoch, entry.step) <= (epoch, step)]
         for entry in before[self._keep :]:
             checkpoint.remove(entry)
-
-
-@contextlib.contextmanager
-def files_finished():
-    """Let the thread write its files to the end, also where an exception ends the program."""
-    try:
-        yield
-    finally:
-        for thread in threading.enumerate():
-            if thread.name == THREAD:
-                thread.join(FINISH_S)
-
-
-def new_run():
-    """Name a run by the time of its beginning: names sort as the runs began."""
-    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="microseconds")
 
 
 def _reason(error):

@@ -11,8 +11,6 @@ import signal
 import threading
 import time
 
-import mxnet as mx
-
 from ground.environment import grace_s
 from ground.failure import STOPPED
 from ground.messages import say
@@ -20,8 +18,6 @@ from ground.messages import say
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 GRACE_S = 15  # what the launcher gives workers to save, unless it says otherwise
 SAME_S = 3  # one request: a batch system and the launcher may both pass it on
-# Pushed as a flag: any gradient compression still sends something for it.
-RAISED = 1e6
 
 
 class Stopper:
@@ -69,7 +65,7 @@ class Stopper:
 
         All workers make this call.
         """
-        self._flag = Flag(workers)
+        self._flag = workers.collectives.shared_flag()
         self._is_training = True
 
     def should_stop(self):
@@ -127,34 +123,6 @@ class Stopper:
             say(f"{request.name}: will save and stop after this step")
         self._seen = time.monotonic()
         self.is_requested = True
-
-
-class Flag:
-    """A flag that any worker raises and all see, one exchange later.
-
-    In ``dist_sync`` all workers push a number in each step and pull the sum: the same on all of
-    them. In ``dist_async`` there are no common steps; who is asked pushes to a key with a zero,
-    which the servers replace, and all pull it.
-    """
-
-    def __init__(self, workers):
-        self._is_async = workers.is_async
-        self._store, self._key = workers.collectives.own_key()
-        if self._store:
-            self._own, self._sum = mx.nd.zeros(1), mx.nd.zeros(1)
-            self._store.init(self._key, self._sum)
-
-    def exchange(self, is_raised):
-        """Tell the others, and return whether the exchange before showed the flag raised."""
-        if not self._store:
-            return is_raised
-        was_raised = self._sum.asscalar() != 0  # arrived long ago; a push before it did is wrong
-        if is_raised:
-            self._own[:] = RAISED
-        if is_raised or not self._is_async:
-            self._store.push(self._key, self._own, priority=1)
-        self._store.pull(self._key, out=self._sum, priority=1)
-        return was_raised
 
 
 def end(status, why):

@@ -13,7 +13,6 @@ import numpy as np
 
 from ground.failure import UsageError
 from ground.messages import warn
-from loader import EvalLoader, RepeatedBatch, TrainLoader
 from sources import records, synthetic
 from sources.addresses import CIFAR10
 from sources.augmentation import Augmentation
@@ -45,7 +44,6 @@ class ImageSource:
     """
 
     def __init__(self, args):
-        self._args = args
         self.augmentation = Augmentation(
             args.pad_size,
             bool(args.random_crop),
@@ -78,35 +76,6 @@ class ImageSource:
         """
         images = self.arrays[0]
         return self.augmentation.load(images, np.arange(min(number, len(images)))).asnumpy()
-
-    def split(self, workers):
-        """Create this worker's loaders.
-
-        Parameters
-        ----------
-        workers : workers.Workers
-
-        Returns
-        -------
-        train_loader, test_loader
-
-        Raises
-        ------
-        UsageError
-            If the data is smaller than one batch of all workers.
-        """
-        args = self._args
-        images, labels, test_images, test_labels = self.arrays
-        share = (args.batch_size, workers.count, workers.rank)
-        train = TrainLoader(images, labels, *share, args.seed, self.augmentation)
-        test = EvalLoader(test_images, test_labels, *share, self.augmentation)
-        length = len(labels)
-        if length < train.global_batch_size:
-            raise UsageError(
-                f"--batch-size {args.batch_size}: a step of {workers.count} worker(s) takes "
-                f"{train.global_batch_size} examples, and there are {length} ({self.name})"
-            )
-        return (RepeatedBatch(train) if args.benchmark else train), test
 
 
 def load_images(source="auto", folder=None, num_examples=None):

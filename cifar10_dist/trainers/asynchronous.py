@@ -4,6 +4,7 @@ import math
 
 import mxnet as mx
 
+from trainers.base import JobTrainer
 from trainers.server_optimizer import COUNTER_KEY, CountingOptimizer
 from trainers.worker_trainer import mark_as_used, zero_idle_gradients
 
@@ -35,13 +36,31 @@ def allow_for_staleness(lr, momentum, num_workers):
     return lr / max(share, 1), max(0.0, 1 - share)
 
 
-class AsyncTrainer(mx.gluon.Trainer):
+def explain_staleness(asked, chosen, num_workers):
+    """Return lines that say which settings differ from ``asked``.
+
+    Parameters
+    ----------
+    asked, chosen : dict of str to float
+        By the names of the optimizer's options; it may have no such option.
+    num_workers : int
+    """
+    changed = [
+        f"{name.replace('_', ' ')} {chosen[name]:g} instead of {value:g}"
+        for name, value in asked.items()
+        if chosen.get(name, value) != value
+    ]
+    late = f"as the gradients of {num_workers} workers come late; --lr-scale none leaves them"
+    return [f"dist_async: {', '.join(changed)}, {late}"] if changed else []
+
+
+class AsyncTrainer(JobTrainer):
     """A Trainer for ``dist_async`` that knows how stale its gradients were.
 
-    A server keeps a counter of updates. In every step, a worker pushes its gradients, pulls the
-    weights, adds 1 to the counter and reads it. The difference to its last reading, minus its own
-    1, is the staleness of its gradients: so many updates of other workers came between the pull of
-    the weights and the push of the gradients that were computed with them.
+    A step pushes gradients, pulls the weights, adds 1 to a counter on a server and reads the
+    counter. Between two readings a worker computes gradients with the weights that it pulled, and
+    pushes them. The difference of the readings, minus the worker's own 1, is the number of updates
+    that others made meanwhile. It is the staleness of these gradients.
 
     Parameters
     ----------
@@ -50,12 +69,16 @@ class AsyncTrainer(mx.gluon.Trainer):
         It is sent to the servers once, with its learning rate or ``lr_scheduler``; changes made
         later do not reach them.
     store : mxnet.kvstore.KVStore
+    explanation : list of str
+        What :meth:`explain` returns.
     """
 
-    is_async = True
-    lookahead = None  # the servers have the weights
+    unsaved = (
+        "dist_async: the servers' optimizer state (momenta and the like) cannot be read "
+        "and is not in the checkpoints; a resumed run begins it anew"
+    )
 
-    def __init__(self, params, optimizer, store):
+    def __init__(self, params, optimizer, store, explanation=()):
         super().__init__(
             params, CountingOptimizer(optimizer), kvstore=store, update_on_kvstore=True
         )
@@ -64,7 +87,7 @@ class AsyncTrainer(mx.gluon.Trainer):
         optimizer.wd_mult = {key: param.wd_mult for key, param in enumerate(self._params)}
         self._readings = []  # (counter, whether this worker added its 1 since the last reading)
         self._last_reading = 0
-        self.learned = [param for param in self._params if param.grad_req != "null"]
+        self._explanation = list(explanation)
         self._pulled_last = ([p for p in self.learned if len(p.shape) == 1] or self._params)[-1]
 
     @property
@@ -95,13 +118,7 @@ class AsyncTrainer(mx.gluon.Trainer):
         workers.barrier()
 
     def measure_staleness(self, workers):
-        """Return how late the gradients of all workers were since the last call.
-
-        Returns
-        -------
-        dict
-            ``staleness_mean`` and ``staleness_max``, in updates by other workers.
-        """
+        """Compute the staleness of the steps since the last call from their readings."""
         late = []
         for reading, own in self._readings:
             count = int(reading.asscalar())
@@ -114,19 +131,8 @@ class AsyncTrainer(mx.gluon.Trainer):
         return {"staleness_mean": total / max(steps, 1), "staleness_max": int(rows[:, 2].max())}
 
     def explain(self):
-        """Return nothing: see :meth:`explain_staleness`."""
-        return []
-
-    def explain_staleness(self, asked, num_workers):
-        """Say which settings differ from ``asked``, {name: value}, because gradients come late."""
-        inner = self._optimizer.inner
-        now = {"learning rate": inner.lr, "momentum": getattr(inner, "momentum", asked["momentum"])}
-        changed = [f"{n} {now[n]:g} instead of {asked[n]:g}" for n in asked if now[n] != asked[n]]
-        if changed:
-            yield (
-                f"dist_async: {', '.join(changed)}, as the gradients of {num_workers} workers "
-                "come late; --lr-scale none leaves them"
-            )
+        """Say which settings differ from the command line."""
+        return self._explanation
 
     def _init_kvstore(self):
         super()._init_kvstore()

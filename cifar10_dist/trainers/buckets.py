@@ -23,41 +23,56 @@ class Buckets(Exchange):
 
     Parameters
     ----------
-    params : mxnet.gluon.ParameterDict
-        Initialized, in the order of the layers.
     bucket_bytes : int
         A bucket that has reached this size takes no more gradients. Smaller buckets can be sent
         earlier, while backward is still computing; larger ones make fewer messages.
+
+    Attributes
+    ----------
+    buckets : list of list of NDArray
+        One for each bucket, from the first layers' on: its array on each device.
+    lets_pass : bool
+        Whether the first layers' buckets overtake others; known once connected.
     """
 
-    def __init__(self, params, bucket_bytes=BUCKET_BYTES):
+    def __init__(self, bucket_bytes=BUCKET_BYTES):
+        self._bucket_bytes, self.buckets, self.lets_pass = bucket_bytes, [], False
+
+    def move_gradients(self, params):
+        """Place the gradients of neighbouring layers in one array on each device.
+
+        Parameters
+        ----------
+        params : mxnet.gluon.ParameterDict
+            Initialized, in the order of the layers.
+        """
         in_order = [param for param in params.values() if param.grad_req != "null"]
-        groups = _group(in_order, bucket_bytes)
-        self._buckets = [self._lay_out(list(_spans(group))) for group in groups]
+        groups = _group(in_order, self._bucket_bytes)
+        self.buckets = [self._lay_out(list(_spans(group))) for group in groups]
 
     def connect(self, store, first_key):
         """Make a key for each bucket, from ``first_key`` on."""
         self._store, self._first_key = store, first_key
-        for key, bucket in enumerate(self._buckets, first_key):
+        for key, bucket in enumerate(self.buckets, first_key):
             store.init(key, bucket[0])
-        self._lets_pass = "dist" in store.type and not uses_p3()  # P3 has an order of its own
+        self.lets_pass = "dist" in store.type and not uses_p3()  # P3 has an order of its own
 
     def add_up(self):
         """Push and pull every bucket, in the order in which the next step can begin earliest."""
-        last, *others = reversed(range(len(self._buckets)))  # as backward fills them
+        last, *others = reversed(range(len(self.buckets)))  # as backward fills them
         early, middle, first = others[:1], others[1:-1], others[1:][-1:]
         # The next step needs the first layers' bucket first. The middle buckets wait for the last
         # layers' sum. On a slow cable the first layers overtake them; on a fast one it is no loss.
-        for place in (last, *early, *first):
-            self._send(place)
-        for place in reversed(middle):
-            if self._lets_pass:
-                for bucket, before in zip(self._buckets[place], self._buckets[last]):
-                    _let_pass(before, bucket)
-            self._send(place)
+        for number in (last, *early, *first):
+            self._send(number)
+        for number in reversed(middle):
+            if self.lets_pass:
+                for bucket, before in zip(self.buckets[number], self.buckets[last]):
+                    let_pass(before, bucket)
+            self._send(number)
 
-    def _send(self, place):
-        self._store.pushpull(self._first_key + place, self._buckets[place], priority=-place)
+    def _send(self, number):
+        self._store.pushpull(self._first_key + number, self.buckets[number], priority=-number)
 
     def _new_bucket(self, size, like):
         """Return an array (size,) of zeros on each device of the arrays in ``like``."""
@@ -87,7 +102,7 @@ def _spans(params):
         start = -(-stop // ALIGN) * ALIGN
 
 
-def _let_pass(before, array):
+def let_pass(before, array):
     """Let later operations on ``array`` wait for the earlier ones on ``before``.
 
     MXNet's engine sees an operator that reads ``before`` and writes ``array``, whose values stay

@@ -6,13 +6,14 @@ To add a way of exchanging gradients, write a function like :func:`through_store
 
 import inspect
 from dataclasses import dataclass
+from functools import cached_property
 
 import mxnet as mx
 from mxnet.contrib import amp
 
 from ground.failure import UsageError
 from networks import fast
-from trainers.asynchronous import AsyncTrainer, allow_for_staleness
+from trainers.asynchronous import AsyncTrainer, allow_for_staleness, explain_staleness
 from trainers.buckets import Buckets
 from trainers.compression import TwoBits, compression_params
 from trainers.lookahead import Lookahead
@@ -22,12 +23,14 @@ from trainers.shared_memory import SharedBuckets, share_memory
 from trainers.worker_trainer import WorkerTrainer
 
 
-def create_trainer(args, net, ctx, store, workers, steps_per_epoch, steps_done=0):
+def create_trainer(args, dtype, net, ctx, store, workers, steps_per_epoch, steps_done=0):
     """Create the Trainer that the command line asks for; all workers make this call.
 
     Parameters
     ----------
     args : argparse.Namespace
+    dtype : {'float32', 'float16', 'bfloat16'}
+        What the network computes in; float16 needs its losses scaled.
     net : mxnet.gluon.HybridBlock
         Initialized; all workers get worker 0's weights.
     ctx : list of mxnet.Context
@@ -40,11 +43,11 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch, steps_done=0
 
     Returns
     -------
-    worker_trainer.WorkerTrainer or asynchronous.AsyncTrainer
+    base.JobTrainer
     """
     plan = Plan(args, net.collect_params(), ctx, store, workers, steps_per_epoch, steps_done)
     trainer = WAYS[choose_way(plan)](plan)
-    if args.dtype == "float16":
+    if dtype == "float16":
         amp.init_trainer(trainer)
     share_weights(trainer)
     return trainer
@@ -67,12 +70,33 @@ class Plan:
         kind, options = choose_optimizer(self.args, self.workers)
         optimizer = OURS.get(self.args.optimizer.lower(), kind)(**options)
         schedule = self.schedule(options["learning_rate"])
-        trainer = WorkerTrainer(self.params, optimizer, schedule, store, exchange, compression)
-        trainer.steps_done = self.steps_done
+        lookahead = None
         if self.args.lookahead:
             num_steps = self.steps_per_epoch * self.args.num_epochs
-            trainer.lookahead = Lookahead(trainer.learned, self.args.lookahead, num_steps)
-        return trainer
+            lookahead = Lookahead(self.learned, self.args.lookahead, num_steps)
+        return WorkerTrainer(
+            self.params,
+            optimizer,
+            schedule,
+            store,
+            exchange,
+            compression,
+            self.steps_done,
+            lookahead,
+        )
+
+    @property
+    def learned(self):
+        """The parameters with gradients, sorted by name."""
+        params = (param for _, param in sorted(self.params.items()))
+        return [param for param in params if param.grad_req != "null"]
+
+    @cached_property
+    def shared_memory(self):
+        """Memory for gradients that all workers see, or None; all workers ask for it."""
+        size = sum(param.list_data()[0].size for param in self.learned)
+        size *= 4 * (self.workers.count + 1)
+        return share_memory(self.workers, self.ctx == [mx.cpu()], size)
 
     def schedule(self, lr, updates_per_step=1):
         """Create the schedule: a function from the number of an update (from 1) to its rate."""
@@ -89,16 +113,17 @@ class Plan:
 
 
 def choose_way(plan):
-    """Return how this training exchanges gradients, a name in ``WAYS``.
+    """Return how this training exchanges gradients, a name in ``WAYS``; all workers call this.
 
-    "shared memory" is tried for any number of hosts, and gives way to "store" on several.
+    "shared memory" is for one host, where all workers can see the same memory.
     """
     if plan.workers.is_async:
         return "asynchronous"
     if plan.args.gc_type:
         return "two bits"
     if plan.workers.count > 1:
-        return "shared memory" if plan.args.allreduce == "auto" else "store"
+        is_shared = plan.args.allreduce == "auto" and plan.shared_memory is not None
+        return "shared memory" if is_shared else "store"
     return "one device" if len(plan.ctx) == 1 and "dist" not in plan.store.type else "store"
 
 
@@ -109,17 +134,12 @@ def on_one_device(plan):
 
 def through_store(plan):
     """Push gradients to the servers and pull their sums; with one worker, its own store adds up."""
-    return plan.worker_trainer(plan.store, Buckets(plan.params))
+    return plan.worker_trainer(plan.store, Buckets())
 
 
 def in_shared_memory(plan):
-    """Add gradients up in shared memory; if that is not possible, on the servers."""
-    learned = [param for param in plan.params.values() if param.grad_req != "null"]
-    size = 4 * sum(param.list_data()[0].size for param in learned) * (plan.workers.count + 1)
-    memory = share_memory(plan.workers, plan.ctx == [mx.cpu()], size)
-    if memory is None:
-        return through_store(plan)
-    return plan.worker_trainer(plan.store, SharedBuckets(plan.params, memory))
+    """Add gradients up in memory that all workers see."""
+    return plan.worker_trainer(plan.store, SharedBuckets(plan.shared_memory))
 
 
 def in_two_bits(plan):
@@ -129,7 +149,7 @@ def in_two_bits(plan):
         args.gc_type, args.gc_threshold, args.batch_size * workers.count
     )
     trainer = plan.worker_trainer(plan.store, TwoBits(plan.params), compression)
-    workers.collectives.quantise(compression["threshold"])
+    workers.collectives.note_compression(compression["threshold"])
     return trainer
 
 
@@ -138,12 +158,19 @@ def asynchronously(plan):
 
     The optimizer and its schedule are sent to the servers, where the pushes of all workers count.
     """
-    kind, options = choose_optimizer(plan.args, plan.workers)
-    schedule = plan.schedule(options["learning_rate"], updates_per_step=plan.workers.count)
-    done = plan.steps_done * plan.workers.count
+    args, workers = plan.args, plan.workers
+    kind, options = choose_optimizer(args, workers)
+    schedule = plan.schedule(options["learning_rate"], updates_per_step=workers.count)
+    done = plan.steps_done * workers.count
     optimizer = kind(lr_scheduler=ResumedScheduler(schedule, done), **options)
-    plan.workers.collectives.replace()  # once the trainer has sent its optimizer to the servers
-    return AsyncTrainer(plan.params, optimizer, plan.store)
+    lines = []
+    if args.lr_scale == "staleness":
+        asked = {"learning_rate": args.lr, "momentum": args.mom}
+        lines += explain_staleness(asked, options, workers.count)
+    if args.lookahead:
+        lines.append("dist_async: no --lookahead: the weights are the servers'")
+    workers.collectives.note_server_optimizer()  # which the trainer sends them
+    return AsyncTrainer(plan.params, optimizer, plan.store, lines)
 
 
 WAYS = {
@@ -181,17 +208,12 @@ def choose_optimizer(args, workers):
     return kind, options if momentum is None else dict(options, momentum=momentum)
 
 
-def explain(args, trainer, workers):
+def explain(args, trainer):
     """Yield lines that tell the user what the program has chosen by itself."""
     if args.network == "fast":
         names = [*fast.DEFAULTS, "lr_scale", "warmup_epochs"]
         chosen = [f"--{name.replace('_', '-')} {_as_flag(getattr(args, name))}" for name in names]
         yield f"--network fast trains with {' '.join(chosen)}"
-    if trainer.is_async and args.lr_scale == "staleness":
-        asked = {"learning rate": args.lr, "momentum": args.mom}
-        yield from trainer.explain_staleness(asked, workers.count)
-    if trainer.is_async and args.lookahead:
-        yield "dist_async: no --lookahead: the weights are the servers'"
     yield from trainer.explain()
 
 

@@ -63,8 +63,8 @@ class SharedMemory:
     def add_up(self, array):
         """Replace each row by the sum of all rows, added in the order of the ranks.
 
-        Each worker fills its own row before the call, and adds up its part of the columns. The
-        other parts are complete after the next :meth:`barrier`, not when the call returns.
+        Every worker fills its own row, then makes this call, which adds up a part of the columns.
+        All sums are complete after the next :meth:`barrier`.
         """
         self.barrier()
         start, stop = split_range(array.shape[1], self.count, self.rank)
@@ -100,13 +100,13 @@ def share_memory(workers, is_wanted, size):
         Largest number of bytes that will be used. A limit on file sizes may forbid it; then
         nothing is shared.
     """
-    place, file, offer = _place() if is_wanted else None, None, ""
-    if place and workers.rank == 0:
+    table, file, offer = _process_table() if is_wanted else None, None, ""
+    if table and workers.rank == 0:
         file = _create_file(workers.count, size)
         if file is not None:
-            offer = f"{place} {_identity(file)} /proc/{os.readlink('/proc/self')}/fd/{file}"
-    where, identity, path = (workers.hand_out(offer.encode()).decode() or "  ").split(" ")
-    if workers.rank and path and where == place:
+            offer = f"{table} {_identity(file)} /proc/{os.readlink('/proc/self')}/fd/{file}"
+    their_table, identity, path = (workers.hand_out(offer.encode()).decode() or "  ").split(" ")
+    if workers.rank and path and their_table == table:
         file = _open_file(path, identity)
     if workers.sum([file is not None])[0] == workers.count:
         return SharedMemory(file, workers.rank, workers.count)
@@ -148,14 +148,14 @@ def _identity(file):
     return f"{found.st_dev}:{found.st_ino}"
 
 
-def _place():
+def _process_table():
     """Return an id of the running system and its process numbers; None if there is none."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as boot_id:
-            place = boot_id.read().strip() + os.readlink("/proc/self/ns/pid")
+            table = boot_id.read().strip() + os.readlink("/proc/self/ns/pid")
     except OSError:
         return None
-    return place if hasattr(os, "memfd_create") else None
+    return table if hasattr(os, "memfd_create") else None
 
 
 class SharedBuckets(Buckets):
@@ -163,22 +163,20 @@ class SharedBuckets(Buckets):
 
     Parameters
     ----------
-    params : mxnet.gluon.ParameterDict
-        On the CPU, on one device.
     memory : SharedMemory
+        Parameters must be on the CPU, on one device.
     """
 
-    def __init__(self, params, memory):
-        self._memory = memory
-        self._rows = []
-        super().__init__(params)
+    def __init__(self, memory):
+        super().__init__()
+        self._memory, self._rows = memory, []
 
     def connect(self, store, first_key):
         """Do nothing: what is not sent needs no keys."""
 
     def add_up(self):
         """Add up each bucket as soon as backward has filled it; the last layers come first."""
-        for (bucket,), rows in zip(reversed(self._buckets), reversed(self._rows)):
+        for (bucket,), rows in zip(reversed(self.buckets), reversed(self._rows)):
             bucket.wait_to_read()
             self._memory.add_up(rows)
         self._memory.barrier()

@@ -1,13 +1,18 @@
 """The Trainer of synchronous training: gradients are added up, then every worker updates."""
 
-import mxnet as mx
+from trainers import optimizer_state
+from trainers.base import JobTrainer
 
 
 class Exchange:
     """How gradients are added up over devices and workers.
 
     This class is for one device and does nothing; other ways inherit from it.
+    :class:`WorkerTrainer` calls the methods in this order.
     """
+
+    def move_gradients(self, params):
+        """Place the gradients of a ParameterDict elsewhere; once, before the first backward."""
 
     def connect(self, store, first_key):
         """Prepare the kvstore, once; keys from ``first_key`` on are not in use."""
@@ -20,7 +25,7 @@ class Exchange:
         return []
 
 
-class WorkerTrainer(mx.gluon.Trainer):
+class WorkerTrainer(JobTrainer):
     """A Trainer whose workers add up their gradients, then all make the same update.
 
     With MXNet's own Trainer the servers update. Then learning rates, a short last batch, float16
@@ -29,7 +34,7 @@ class WorkerTrainer(mx.gluon.Trainer):
     Parameters
     ----------
     params : mxnet.gluon.ParameterDict
-        Initialized, in the order of the layers.
+        Initialized, in the order of the layers. The exchange may move their gradients.
     optimizer : mxnet.optimizer.Optimizer
     schedule : callable
         Takes the number of a step, from 1, and returns its learning rate.
@@ -39,37 +44,28 @@ class WorkerTrainer(mx.gluon.Trainer):
         How the gradients are added up.
     compression : dict, optional
         MXNet's ``compression_params``.
-
-    Attributes
-    ----------
     steps_done : int
-        Steps of the whole training, also those before a restart. The optimizer counts updates
-        instead: float16 skips some, and smaller batches before a restart made more of them.
-    lookahead : lookahead.Lookahead or None
+        Steps that were done before a restart. The optimizer counts updates instead: float16 skips
+        some, and smaller batches before a restart made more of them.
+    lookahead : lookahead.Lookahead, optional
         Called after every step.
     """
 
-    is_async = False
-
-    def __init__(self, params, optimizer, schedule, store=None, exchange=None, compression=None):
+    def __init__(
+        self,
+        params,
+        optimizer,
+        schedule,
+        store=None,
+        exchange=None,
+        compression=None,
+        steps_done=0,
+        lookahead=None,
+    ):
         super().__init__(params, optimizer, None, store, compression, update_on_kvstore=False)
-        self.learned = [param for param in self._params if param.grad_req != "null"]
-        self.steps_done, self.lookahead = 0, None
         self._schedule, self._exchange = schedule, exchange or Exchange()
-
-    @property
-    def loss_scale(self):
-        """The factor that keeps small gradients of float16 above zero; 1 otherwise."""
-        scaler = getattr(self, "_amp_loss_scaler", None)
-        return scaler.loss_scale if scaler else 1
-
-    def loss_divisor(self, batch):
-        """Return what to divide the losses of a batch by, before backward.
-
-        It is the number of examples of all workers. In float16 it is smaller by ``loss_scale``, by
-        which :meth:`step` divides the gradients.
-        """
-        return batch.global_size / self.loss_scale
+        self._steps_done, self._lookahead = steps_done, lookahead
+        self._exchange.move_gradients(params)
 
     def step(self, batch_size=1, ignore_stale_grad=False):
         """Add the gradients up over all devices and workers, and update.
@@ -77,26 +73,28 @@ class WorkerTrainer(mx.gluon.Trainer):
         A device without an example in a short last batch takes part with gradients of zero: all
         devices must make the same update.
         """
-        self.steps_done += 1
-        self.set_learning_rate(self._schedule(self.steps_done))
+        self._steps_done += 1
+        self.set_learning_rate(self._schedule(self._steps_done))
         zero_idle_gradients(self.learned)
         self._scale = 1 / self.loss_scale  # the Trainer multiplies gradients by it
         super().step(batch_size, ignore_stale_grad)
         if self.loss_scale != 1:
             mark_as_used(self.learned)  # MXNet does not where it skips an update
-        if self.lookahead:
-            self.lookahead.step(self.steps_done)
-
-    def epoch_done(self, workers):
-        """Do nothing: the weights are ready for an evaluation."""
-
-    def measure_staleness(self, workers):
-        """Return nothing: no gradient comes late."""
-        return {}
+        if self._lookahead:
+            self._lookahead.step(self._steps_done)
 
     def explain(self):
-        """Return lines for the user on what this way of training does."""
+        """Say what the exchange of gradients does."""
         return self._exchange.explain()
+
+    def collect_state(self):
+        """Return the state of the optimizer and the average of the weights."""
+        return optimizer_state.collect(self, self._lookahead)
+
+    def restore_state(self, facts, arrays):
+        """Put back what an optimizer of the same name has saved, on every device."""
+        if facts and facts["name"] == type(self.optimizer).__name__:
+            optimizer_state.restore(self, self._lookahead, facts, arrays)
 
     def _init_params(self):
         super()._init_params()  # worker 0's weights for all

@@ -63,7 +63,9 @@ def count_program(store, counter, allreduce):
     """Count a step of the training program's Trainer, and the messages that it sends."""
     args = parse_args(["--kv-store", "dist", "--allreduce", allreduce])
     net = network_by_name("resnet18_v1", 10, (3, 32, 32), [mx.cpu()])
-    trainer = create_trainer(args, net, [mx.cpu()], store, Workers(store), steps_per_epoch=2)
+    trainer = create_trainer(
+        args, args.dtype, net, [mx.cpu()], store, Workers(store), steps_per_epoch=2
+    )
     sent, pushpull = [], store.pushpull  # of both steps
     store.pushpull = lambda key, *args, **options: (
         sent.append(key) or pushpull(key, *args, **options)

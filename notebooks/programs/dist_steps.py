@@ -12,7 +12,7 @@ from mxnet import autograd, gluon
 from pytorch_side import examples
 
 from ground.failure import run
-from sampler import SplitSampler
+from sampler import GlobalBatchSampler
 from trainers.create import share_weights
 
 
@@ -27,7 +27,7 @@ def train():
     params = net.collect_params()
     trainer = gluon.Trainer(params, "sgd", options, kvstore=store, update_on_kvstore=False)
     share_weights(trainer)  # rank 0's, to all
-    sampler = SplitSampler(21, store.num_workers, store.rank, np.arange(21), 8)
+    sampler = GlobalBatchSampler(np.arange(21), 8, store.num_workers, store.rank)
     weights = []
     for indices, global_size in sampler.batches():
         with autograd.record():

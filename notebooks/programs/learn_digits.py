@@ -20,7 +20,7 @@ from ground.failure import run
 from loader import EvalLoader, TrainLoader
 from sources.augmentation import Augmentation
 from training import CrossEntropy, evaluate, forward_backward
-from workers import Workers
+from workers import Workers, average_statistics
 
 GLOBAL_BATCH = 50
 NUM_TRAIN, NUM_TEST = 1200, 1000  # images, or all if there are fewer
@@ -73,6 +73,7 @@ def train_and_test(net, loader, test_loader, workers):
             forward_backward(net, CrossEntropy(), [batch.data], [batch.label], batch.global_size)
             add_up_gradients(net, workers)
             trainer.step(1)
+        average_statistics(net, workers)
         result = evaluate(test_loader, net, [mx.cpu()], workers)
         for name, values in results.items():
             values.append(result[name])

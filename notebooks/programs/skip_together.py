@@ -31,7 +31,7 @@ def main(way):
     weight = params.get("weight", shape=(1,), init="ones")
     params.initialize()
     sgd = mx.optimizer.SGD(learning_rate=0.1)
-    trainer = WorkerTrainer(params, sgd, lambda step: 0.1, store, Buckets(params))
+    trainer = WorkerTrainer(params, sgd, lambda step: 0.1, store, Buckets())
     amp.init_trainer(trainer)
     if way == "alone":
         trainer._amp_loss_scaler = OwnGradients()

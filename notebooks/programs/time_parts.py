@@ -21,6 +21,7 @@ import mxnet as mx
 from command_line.devices import choose_devices
 from command_line.flags import parse_args
 from ground.failure import run
+from loader import split_data
 from networks.create import create_network
 from run.progress import profiled
 from sources.images import ImageSource
@@ -37,13 +38,13 @@ def main():
     net = create_network(args, ctx, images)
     store = mx.kv.create(args.kv_store)
     workers = Workers(store)
-    trainer = create_trainer(args, net, ctx, store, workers, steps_per_epoch=1000)
+    trainer = create_trainer(args, args.dtype, net, ctx, store, workers, steps_per_epoch=1000)
     for size in map(int, os.environ.get("SIZES", str(args.batch_size)).split(",")):
         args.batch_size = size
-        job = images.split(workers)[0], net, CrossEntropy(), ctx, trainer, workers
+        job = split_data(args, images, workers)[0], net, CrossEntropy(), ctx, trainer, workers
         facts = {"workers": workers.count, "rank": workers.rank, "batch": size}
         facts["step_s"] = time_steps(*job)
-        if not trainer.is_async:  # there, pushing and updating are one
+        if not workers.is_async:  # there, pushing and updating are one
             facts["parts_s"] = time_parts(*job)
         print(json.dumps(facts), flush=True)
     if args.profile:

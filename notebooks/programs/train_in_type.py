@@ -19,13 +19,13 @@ from mxnet.contrib.amp.amp import bfloat16
 
 from command_line.flags import parse_args
 from ground.failure import UsageError, run
-from loader import EvalLoader
+from loader import EvalLoader, split_data
 from networks.create import create_network
-from run.precision import set_dtype
+from run.precision import choose_dtype, compute_in
 from sources.images import ImageSource
 from trainers.create import create_trainer
 from training import CrossEntropy, evaluate, forward_backward
-from workers import Workers
+from workers import Workers, average_statistics
 
 NUM_TRAIN, NUM_TEST, NUM_EPOCHS = 1500, 1000, 3
 OPTIONS = f"--network fast --batch-size 64 --num-epochs {NUM_EPOCHS} --num-examples {NUM_TRAIN}"
@@ -57,11 +57,12 @@ def train(args, images):
     ctx, store = [mx.cpu()], mx.kv.create("device")
     workers, loss = Workers(store), CrossEntropy(args.label_smoothing)
     net = create_network(args, ctx, images)
-    set_dtype(args, net, workers)
-    train_loader, _ = images.split(workers)
+    dtype = choose_dtype(args, net, workers)
+    compute_in(dtype)
+    train_loader, _ = split_data(args, images, workers)
     tests = [array[:NUM_TEST] for array in images.arrays[2:]]
     test_loader = EvalLoader(*tests, args.batch_size, augmentation=images.augmentation)
-    trainer = create_trainer(args, net, ctx, store, workers, len(train_loader))
+    trainer = create_trainer(args, dtype, net, ctx, store, workers, len(train_loader))
     accuracy, nats, seconds = [], [], 0
     for epoch in range(args.num_epochs):
         start = time.process_time()  # of this process: what others compute does not count
@@ -71,6 +72,7 @@ def train(args, images):
             trainer.step(1)
         mx.nd.waitall()
         seconds += time.process_time() - start
+        average_statistics(net, workers)
         result = evaluate(test_loader, net, ctx, workers)
         accuracy.append(result["accuracy"])
         nats.append(result["loss"])

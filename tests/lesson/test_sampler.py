@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sampler import SplitSampler, epoch_permutation, split_range
+from ground.split import split_range
+from sampler import GlobalBatchSampler, SplitSampler, epoch_permutation
 
 TIME_BUDGET_S = 10
 lengths, parts = st.integers(0, 300), st.integers(1, 9)
@@ -39,9 +40,8 @@ def test_near_equal_ranges_cover_everything_in_order(length, num_parts):
 @given(st.integers(1, 300), parts, st.integers(1, 70), st.integers(0, 5))
 def test_every_example_is_seen_once_an_epoch_by_one_worker(length, workers, batch_size, epoch):
     order = epoch_permutation(length, 7, epoch)
-    samplers = [
-        SplitSampler(length, workers, rank, order, batch_size * workers) for rank in range(workers)
-    ]
+    batch = batch_size * workers
+    samplers = [GlobalBatchSampler(order, batch, workers, rank) for rank in range(workers)]
     assert sorted(i for s in samplers for i in s) == list(range(length))
     assert [len(s) for s in samplers] == [len(list(s)) for s in samplers]
 
@@ -49,8 +49,8 @@ def test_every_example_is_seen_once_an_epoch_by_one_worker(length, workers, batc
 @given(st.integers(1, 300), parts, st.integers(1, 70))
 def test_a_step_uses_the_same_examples_for_any_number_of_workers(length, workers, global_batch):
     order = epoch_permutation(length, 0, 0)
-    samplers = [SplitSampler(length, workers, r, order, global_batch) for r in range(workers)]
-    alone = SplitSampler(length, 1, 0, order, global_batch)
+    samplers = [GlobalBatchSampler(order, global_batch, workers, r) for r in range(workers)]
+    alone = GlobalBatchSampler(order, global_batch)
     batches = [list(sampler.batches()) for sampler in (alone, *samplers)]
     assert {len(steps) for steps in batches} == {math.ceil(length / global_batch)}
     for (whole, size), *shares in zip(*batches):
@@ -67,5 +67,5 @@ def test_the_order_depends_on_seed_and_epoch_alone():
 def test_a_part_that_does_not_exist_is_refused():
     with pytest.raises(ValueError, match=r"part_index must be in \[0, 2\), not 2"):
         SplitSampler(10, 2, 2)
-    with pytest.raises(ValueError, match="3 entries, not 10"):
-        SplitSampler(10, permutation=[0, 1, 2])
+    with pytest.raises(ValueError, match=r"part_index must be in \[0, 2\), not -1"):
+        GlobalBatchSampler(range(10), 4, 2, -1)

@@ -1,7 +1,6 @@
 """A step: the same on one device and on several, whatever the batch, and as written by hand."""
 
 import time
-from types import SimpleNamespace
 
 import mxnet as mx
 import numpy as np
@@ -14,7 +13,9 @@ from command_line.flags import parse_args
 from loader import Batch, EvalLoader, TrainLoader
 from networks.by_name import network_by_name, starts_with_batchnorm
 from run.run import STEPS_AHEAD, Run
-from saving.state import gather_statistics, mean_statistics
+from saving.resume import Start
+from saving.session import Session
+from saving.statistics import gather_statistics, mean_statistics
 from trainers.buckets import Buckets
 from trainers.worker_trainer import WorkerTrainer
 from training import CrossEntropy, evaluate, forward_backward, split_batch
@@ -41,7 +42,7 @@ def small_network(ctx, seed=0):
 def create_trainer(net, lr, store=None, optimizer="sgd"):
     """Create a Trainer that adds up the gradients of the devices of this process."""
     params, optimizer = net.collect_params(), mx.optimizer.create(optimizer)
-    return WorkerTrainer(params, optimizer, lambda step: lr, store, store and Buckets(params))
+    return WorkerTrainer(params, optimizer, lambda step: lr, store, store and Buckets())
 
 
 def train_on(batch, net, loss, trainer, ctx):
@@ -108,16 +109,16 @@ def test_python_queues_only_a_few_steps_ahead():
     net = SlowNetwork()
     net.initialize()
     trainer, ctx, ahead = create_trainer(net, 0.1), [mx.cpu()], []
-    images = SimpleNamespace(name="noise", fingerprint="")
-    with Run(parse_args(["--num-epochs", "1", "--disp-batches", "1000"])) as run:
-        run.begin(Workers(mx.kv.create("local")), images, TrainLoader(IMAGES, LABELS, 4), net)
-        for epoch in run.epochs(trainer):
-            for batch in run.batches(epoch):
-                data, labels = split_batch(batch, ctx)
-                outputs = forward_backward(net, CrossEntropy(), data, labels, batch.size)
-                trainer.step(1)
-                run.step_done(batch, outputs, labels)
-                ahead.append(len(ahead) + 1 - Slow.finished)
+    args = parse_args(["--num-epochs", "1", "--disp-batches", "1000"])
+    loader, workers = TrainLoader(IMAGES, LABELS, 4), Workers(mx.kv.create("local"))
+    facts = {"steps_per_epoch": len(loader), "options": {}}
+    run = Run(args, Start(facts), "float32", net, trainer, workers, Session(prefix=None))
+    for batch in run.follow(loader, epoch=0):
+        data, labels = split_batch(batch, ctx)
+        outputs = forward_backward(net, CrossEntropy(), data, labels, batch.size)
+        trainer.step(1)
+        run.step_done(batch, outputs, labels)
+        ahead.append(len(ahead) + 1 - Slow.finished)
     assert len(ahead) == 12 and 0 < max(ahead) <= STEPS_AHEAD + 1, ahead
 
 

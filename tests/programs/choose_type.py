@@ -9,7 +9,7 @@ import mxnet as mx
 
 from ground.failure import run
 from networks.by_name import network_by_name
-from run.precision import choose_dtype
+from run.precision import faster_dtype
 from workers import Workers
 
 
@@ -17,7 +17,7 @@ def main():
     net = network_by_name("mobilenet0.25", 10, (3, 32, 32), [mx.cpu()])
     workers = Workers(mx.kv.create(sys.argv[1]))
     args = Namespace(batch_size=4, image_shape=(3, 32, 32))
-    dtype, reason = choose_dtype(args, net, workers, cpuinfo=sys.argv[2 + workers.rank])
+    dtype, reason = faster_dtype(args, net, workers, cpuinfo=sys.argv[2 + workers.rank])
     print(f"worker {workers.rank} chose {dtype}: {reason}", flush=True)
     workers.barrier()
 

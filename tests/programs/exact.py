@@ -18,7 +18,6 @@ from ground.failure import run
 from loader import EvalLoader, TrainLoader
 from sources.augmentation import Augmentation
 from trainers.create import create_trainer
-from trainers.shared_memory import SharedBuckets
 from training import CrossEntropy, evaluate, forward_backward, split_batch
 from workers import Workers
 
@@ -79,7 +78,8 @@ def train(net, length, optimizer, place, ctx, store, workers):
     )
     share = (batch_size, workers.count, workers.rank, SEED)
     loader = TrainLoader(IMAGES[:length], LABELS[:length], *share, AUGMENTATION)
-    trainer, loss = create_trainer(args, net, ctx, store, workers, len(loader)), CrossEntropy()
+    trainer = create_trainer(args, args.dtype, net, ctx, store, workers, len(loader))
+    loss = CrossEntropy()
     for step in range(epochs * len(loader)):
         epoch, within = divmod(step, len(loader))
         batches = loader.epoch(epoch) if within == 0 else batches  # noqa: F821
@@ -120,7 +120,7 @@ def main():
         ctx = [mx.cpu(i) for i in range(devices[workers.rank])]
         net = small_network(ctx)
         trainer = train(net, length, optimizer, place, ctx, Shifted(store, number), workers)
-        is_shared = not workers.is_async and isinstance(trainer._exchange, SharedBuckets)
+        is_shared = any("in shared memory" in line for line in trainer.explain())
         assert is_shared == (devices == ONE and place == "auto" and workers.count > 1)
         trainer.epoch_done(workers)
         found[name] = parameters(net, ctx, workers)

@@ -3,6 +3,7 @@
 argv: the folder for these files, then the program's own flags.
 """
 
+import os
 import sys
 
 import mxnet_setup  # noqa: F401  first
@@ -10,7 +11,6 @@ import mxnet_setup  # noqa: F401  first
 import numpy as np
 
 import cifar10_dist
-from command_line.flags import parse_args
 from ground import failure
 from run.run import Run
 
@@ -24,15 +24,14 @@ class KeepingRun(Run):
 
     def finish(self):
         scores, labels = map(np.concatenate, zip(*kept))
-        np.savez(f"{sys.argv[1]}/scores-{self._workers.rank}.npz", scores=scores, labels=labels)
+        np.savez(
+            f"{sys.argv[1]}/scores-{os.environ['LAUNCH_WORKER_ID']}.npz",
+            scores=scores,
+            labels=labels,
+        )
         return super().finish()
 
 
-def main():
-    args = parse_args(sys.argv[2:])
-    with KeepingRun(args) as run:
-        return cifar10_dist.train(args, run)
-
-
+cifar10_dist.Run = KeepingRun
 if __name__ == "__main__":
-    failure.run(main, "keep_scores.py")
+    failure.run(lambda: cifar10_dist.main(sys.argv[2:]), "keep_scores.py")

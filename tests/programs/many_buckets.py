@@ -33,7 +33,7 @@ def trained(store, bucket_bytes=None):
     if bucket_bytes is None:
         trainer = mx.gluon.Trainer(params, sgd, None, store, update_on_kvstore=False)
     else:
-        exchange = Buckets(params, bucket_bytes)
+        exchange = Buckets(bucket_bytes)
         trainer = WorkerTrainer(params, sgd, lambda step: 0.1, store, exchange)
     share_weights(trainer)
     data = mx.nd.array(np.random.RandomState(store.rank).randn(8, WIDTHS[0]))
@@ -52,8 +52,8 @@ def main():
     for place, (bucket_bytes, number) in enumerate(((0, 12), (4000, 5), (1 << 20, 1)), 1):
         shifted = Shifted(store, place)
         ours, exchange = trained(shifted, bucket_bytes)
-        assert len(exchange._buckets) == number, len(exchange._buckets)
-        assert exchange._lets_pass == (os.environ.get("DMLC_PS_VAN_TYPE") != "p3")
+        assert len(exchange.buckets) == number, len(exchange.buckets)
+        assert exchange.lets_pass == (os.environ.get("DMLC_PS_VAN_TYPE") != "p3")
         for x, y in zip(plain, ours):
             np.testing.assert_allclose(y, x, rtol=1e-5, atol=1e-6)
     print("equal", flush=True)

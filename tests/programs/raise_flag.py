@@ -7,7 +7,6 @@ import mxnet_setup  # noqa: F401
 import mxnet as mx
 
 from ground.failure import run
-from saving.stopper import Flag
 from workers import Workers
 
 
@@ -22,7 +21,7 @@ def main():
     if "async" in args.kv_store:
         store.set_optimizer(mx.optimizer.create("adam", learning_rate=1e-6))
     workers = Workers(store)
-    flag = Flag(workers)
+    flag = workers.collectives.shared_flag()
     is_last = workers.rank == workers.count - 1
     for step in range(1000):
         if flag.exchange(is_last and step >= 5):

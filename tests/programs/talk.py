@@ -27,14 +27,14 @@ def main():
     if workers.is_async:
         store.set_optimizer(CountingOptimizer(mx.optimizer.SGD()))
         workers.barrier()
-        workers.collectives.replace()
+        workers.collectives.note_server_optimizer()
         workers.collectives.barrier = lambda: leave_late(workers)
         talk(workers)
     else:
         params = compression_params("2bit", 0.5, 300)  # no power of two
         store.set_gradient_compression(params)
         workers.barrier()  # the servers know
-        workers.collectives.quantise(params["threshold"])
+        workers.collectives.note_compression(params["threshold"])
         talk(workers)
     workers.barrier()
     print("talk done")

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from ground.failure import UsageError
+from ground.processor import processor_flags
 from launching import PROGRAMS, accuracies, launch, train
 from networks.by_name import network_by_name
 from processors import needs_avx512
 from restarting import ENVIRONMENT, assert_same, finished, training
-from run.precision import PROCESSOR_HAS, choose_dtype, copy_in, processor_flags, set_dtype
+from run.precision import PROCESSOR_HAS, choose_dtype, copy_in, faster_dtype
 from workers import Workers
 
 TIME_BUDGET_S = 70
@@ -42,7 +43,7 @@ def net():
 
 def choose(net, cpuinfo, saved=None):
     args = Namespace(batch_size=4, image_shape=(3, 32, 32))
-    return choose_dtype(args, net, Workers(mx.kv.create("local")), saved, cpuinfo)
+    return faster_dtype(args, net, Workers(mx.kv.create("local")), saved, cpuinfo)
 
 
 def assert_the_faster(dtype, told):
@@ -61,13 +62,14 @@ def test_a_processor_that_would_imitate_bfloat16_keeps_float32_without_a_trial(n
     without = ("float32", "no fast bfloat16 on worker 0's devices")
     assert choose(net, cpuinfo("avx512_vnni")) == without
     assert choose(net, cpuinfo() + ".missing") == without
-    assert choose(net, cpuinfo(), saved="bfloat16") == without
+    dtype, reason = choose(net, cpuinfo(), saved="bfloat16")
+    assert dtype == "float32" and reason == f"{without[1]}; the checkpoint was trained in bfloat16"
 
 
 def test_bfloat16_is_refused_where_mxnet_cannot_compute_in_it(net, cpuinfo):
     args = Namespace(dtype="bfloat16")
     with pytest.raises(UsageError, match="needs a processor with AVX-512; take float32"):
-        set_dtype(args, net, Workers(mx.kv.create("local")), cpuinfo=cpuinfo("avx2"))
+        choose_dtype(args, net, Workers(mx.kv.create("local")), cpuinfo=cpuinfo("avx2"))
 
 
 @pytest.mark.parametrize("saved", ["float32", "bfloat16"])

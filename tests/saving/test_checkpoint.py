@@ -21,7 +21,6 @@ from restarting import finished, params, training
 from saving import checkpoint
 from saving.checkpoint import Broken
 from saving.lock import check_prefix, hold
-from saving.state import collect_optimizer, restore_optimizer
 from trainers.buckets import Buckets
 from trainers.worker_trainer import WorkerTrainer
 
@@ -130,7 +129,7 @@ def all_optimizers():
 
 def steps(net, trainer, first, last):
     for step in range(first, last):
-        data = [mx.nd.random.uniform(shape=(4, 3), ctx=c) * 0 + step + 1 for c in trainer._contexts]
+        data = [mx.nd.random.uniform(shape=(4, 3), ctx=c) * 0 + step + 1 for c in trainer.devices]
         with mx.autograd.record():
             losses = [(net(x) ** 2).sum() for x in data]
         mx.autograd.backward(losses)
@@ -148,7 +147,7 @@ def make(optimizer, num_devices):
         options["momentum"] = 0.9
     params, optimizer = net.collect_params(), mx.optimizer.create(optimizer, **options)
     store = mx.kv.create("device") if num_devices > 1 else None
-    trainer = WorkerTrainer(params, optimizer, lambda step: 0.01, store, store and Buckets(params))
+    trainer = WorkerTrainer(params, optimizer, lambda step: 0.01, store, store and Buckets())
     return net, trainer
 
 
@@ -159,13 +158,13 @@ def test_an_optimizer_goes_on_where_it_was(tmp_path, optimizer, num_devices):
         pytest.xfail("MXNet's Nadam counts the updates of all devices together, and they differ")
     net, trainer = make(optimizer, num_devices)
     steps(net, trainer, 0, 3)
-    facts, arrays = collect_optimizer(trainer)
+    facts, arrays = trainer.collect_state()
     values = {p.name: p.data().asnumpy() for p in net.collect_params().values()}
     other, resumed = make(optimizer, num_devices)
     for param in other.collect_params().values():
         param.set_data(mx.nd.array(values[param.name]))
     arrays = {name: value.asnumpy() for name, value in arrays.items()}
-    restore_optimizer(resumed, json.loads(json.dumps(facts)), arrays)
+    resumed.restore_state(json.loads(json.dumps(facts)), arrays)
     for each in ((net, trainer), (other, resumed)):
         steps(*each, 3, 6)
     for ours, theirs in zip(net.collect_params().values(), other.collect_params().values()):
@@ -178,8 +177,8 @@ def test_the_loss_scale_of_float16_goes_on(tmp_path):
     trainer, resumed = make("sgd", 1)[1], make("sgd", 1)[1]
     trainer._amp_loss_scaler, resumed._amp_loss_scaler = LossScaler(), LossScaler()
     vars(trainer._amp_loss_scaler).update(_loss_scale=8.0, _next_loss_scale=4.0, _unskipped=17)
-    facts, _ = collect_optimizer(trainer)
-    restore_optimizer(resumed, json.loads(json.dumps(facts)), {})
+    facts, _ = trainer.collect_state()
+    resumed.restore_state(json.loads(json.dumps(facts)), {})
     assert vars(resumed._amp_loss_scaler) == vars(trainer._amp_loss_scaler)
 
 

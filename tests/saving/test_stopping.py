@@ -14,6 +14,27 @@ from launching import PROGRAMS, ROOT, launch
 from restarting import ENVIRONMENT, OPTIONS, PROGRAM, SLOW, Job, finished, training
 
 TIME_BUDGET_S = 120
+NOWHERE = {
+    "DMLC_ROLE": "worker",
+    "DMLC_PS_ROOT_URI": "127.0.0.1",
+    "DMLC_PS_ROOT_PORT": "9",
+    "DMLC_NUM_WORKER": "1",
+    "DMLC_NUM_SERVER": "1",
+}
+SLOW_FILES = """
+import mxnet_setup
+import os, signal, time
+import mxnet as mx
+from saving.stopper import Stopper
+from workers import Workers
+
+with Stopper(True) as stopper:
+    stopper.watch_training(Workers(mx.kv.create("local")))
+    os.kill(os.getpid(), signal.SIGUSR1)
+    stopper.save()
+    time.sleep(3)
+print("saved", stopper.is_requested)
+"""
 RAISE_FLAG = (sys.executable, str(PROGRAMS / "raise_flag.py"))
 
 
@@ -39,14 +60,7 @@ def wait_until_it_listens(pid):
 
 def test_before_the_training_there_is_nothing_to_save(tmp_path):
     """A server and a scheduler that do not come: the worker waits for them in MXNet."""
-    nowhere = {
-        "DMLC_ROLE": "worker",
-        "DMLC_PS_ROOT_URI": "127.0.0.1",
-        "DMLC_PS_ROOT_PORT": "9",
-        "DMLC_NUM_WORKER": "1",
-        "DMLC_NUM_SERVER": "1",
-    }
-    job = training(tmp_path, tmp_path / "model", env=nowhere)
+    job = training(tmp_path, tmp_path / "model", env=NOWHERE)
     wait_until_it_listens(job.pid)
     time.sleep(2)
     os.kill(job.pid, signal.SIGTERM)
@@ -79,18 +93,8 @@ def test_a_request_that_the_others_do_not_answer_ends_after_the_grace_time(tmp_p
 
 def test_who_waits_for_the_files_has_no_time_limit():
     """The other way round, the test before: a second of grace, and no step for three."""
-    program = (
-        "import os, signal, time\n"
-        "from saving.stopper import Stopper\n"
-        "with Stopper(True) as stopper:\n"
-        "    stopper._is_training = True\n"
-        "    os.kill(os.getpid(), signal.SIGUSR1)\n"
-        "    stopper.save()\n"
-        "    time.sleep(3)\n"
-        "print('saved', stopper.is_requested)\n"
-    )
     env = {**os.environ, "PYTHONPATH": str(ROOT / "cifar10_dist"), "LAUNCH_GRACE": "1"}
-    job = subprocess.run([sys.executable, "-c", program], env=env, stdout=subprocess.PIPE)
+    job = subprocess.run([sys.executable, "-c", SLOW_FILES], env=env, stdout=subprocess.PIPE)
     assert (job.returncode, job.stdout) == (0, b"saved True\n")
 
 

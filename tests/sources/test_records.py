@@ -13,7 +13,7 @@ from PIL import Image
 
 from command_line.flags import parse_args
 from ground.failure import UsageError
-from loader import EvalLoader
+from loader import EvalLoader, split_data
 from record_files import png, write, write_pictures
 from sources import records
 from sources.augmentation import Augmentation
@@ -83,8 +83,9 @@ def test_a_record_is_found_by_its_number_in_any_order(tmp_path):
 def loaders_of(path, *flags, num_workers=1, rank=0):
     """Return what a worker trains on and what it tests on."""
     files = ("--data-train", path, "--data-val", path, "--num-classes", "300")
-    source = ImageSource(parse_args([*files, "--batch-size", "16", *flags]))
-    return source.split(SimpleNamespace(count=num_workers, rank=rank))
+    args = parse_args([*files, "--batch-size", "16", *flags])
+    source = ImageSource(args)
+    return split_data(args, source, SimpleNamespace(count=num_workers, rank=rank))
 
 
 def images_and_labels(batches):

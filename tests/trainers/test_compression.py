@@ -12,6 +12,23 @@ from trainers.compression import compression_params
 
 TIME_BUDGET_S = 75
 SMALL = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8")
+COMPRESSED = """
+import mxnet_setup
+import mxnet as mx
+from ground.failure import run
+
+def main():
+    net = mx.gluon.nn.Dense(2, in_units=3)
+    net.initialize()
+    compression = {"type": "2bit", "threshold": 0.5}
+    trainer = mx.gluon.Trainer(
+        net.collect_params(), "sgd", None, "dist_sync", compression, update_on_kvstore=False
+    )
+    trainer.allreduce_grads()
+    mx.nd.waitall()
+
+run(main, "compressed")
+"""
 
 
 def test_pushes_shrink_sixteen_times_and_both_ways_together_at_most_1_88_times(tmp_path):
@@ -47,18 +64,5 @@ def test_the_threshold_is_what_workers_and_servers_read_alike():
 
 def test_gluons_own_trainer_still_refuses(tmp_path):
     """Once it does not, compression.py has nothing left to do."""
-    program = tmp_path / "plain.py"
-    program.write_text(
-        "import mxnet_setup\nimport mxnet as mx\nfrom ground.failure import run\n"
-        "def main():\n"
-        "    net = mx.gluon.nn.Dense(2, in_units=3)\n"
-        "    net.initialize()\n"
-        "    params = {'type': '2bit', 'threshold': 0.5}\n"
-        "    trainer = mx.gluon.Trainer(net.collect_params(), 'sgd', kvstore='dist_sync',\n"
-        "        compression_params=params, update_on_kvstore=False)\n"
-        "    trainer.allreduce_grads()\n"
-        "    mx.nd.waitall()\n"
-        "run(main, 'plain.py')\n"
-    )
-    job = launch(tmp_path, "-n", 1, sys.executable, str(program))
+    job = launch(tmp_path, "-n", 1, sys.executable, "-c", COMPRESSED)
     assert job.status == 1 and "Compression not supported with PushPull" in job.stderr

@@ -11,7 +11,7 @@ from mxnet.gluon import nn
 from command_line.flags import parse_args
 from launching import launch
 from trainers import optimizers
-from trainers.buckets import _let_pass
+from trainers.buckets import let_pass
 from trainers.create import create_trainer
 from workers import Workers
 
@@ -93,7 +93,9 @@ def test_the_program_trains_with_these_optimizers():
     store = mx.kv.create("local")
     for name, kind in (("Adam", optimizers.Adam), ("nag", optimizers.NAG)):
         args = parse_args(["--optimizer", name, "--lr", "0.5"])
-        trainer = create_trainer(args, net, [mx.cpu()], store, Workers(store), steps_per_epoch=1)
+        trainer = create_trainer(
+            args, args.dtype, net, [mx.cpu()], store, Workers(store), steps_per_epoch=1
+        )
         assert type(trainer.optimizer) is kind and trainer.learning_rate == 0.5
 
 
@@ -102,7 +104,7 @@ def test_an_array_lets_another_pass_and_keeps_its_values(gate):
     first[:] = np.nan
     values = second.asnumpy()
     late = mx.nd.Custom(first, op_type="gate")
-    _let_pass(late, second)
+    let_pass(late, second)
     reader = threading.Thread(target=second.wait_to_read)
     reader.start()
     reader.join(0.5)

@@ -1,5 +1,6 @@
 """Memory that workers share: sums to the last bit, no worker ahead of another, nothing left."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -19,20 +20,15 @@ pytestmark = pytest.mark.skipif(
 
 
 def test_sums_are_those_of_the_ranks_in_order_on_every_worker(tmp_path):
-    workers = 3
-    job = launch(
-        tmp_path, "-n", workers, sys.executable, "tests/programs/share_arrays.py", str(tmp_path)
-    )
+    words = (sys.executable, "tests/programs/share_arrays.py", str(tmp_path))
+    job = launch(tmp_path, "-n", 3, *words)
     assert job.status == 0, job.stdout + job.stderr
-    for size in (1, 7, BLOCK - 1, 5 * BLOCK + 3):
-        for turn in range(20):
-            rows = [np.random.RandomState([size, turn, rank]).rand(size) for rank in range(workers)]
-            wanted = rows[0].astype(np.float32)
-            for row in rows[1:]:
-                wanted += row.astype(np.float32)
-            for rank in range(workers):
-                found = np.load(tmp_path / f"{rank}-{size}-{turn}.npy")
-                np.testing.assert_array_equal(found, wanted)
+    for size, turn in itertools.product((1, 7, BLOCK - 1, 5 * BLOCK + 3), range(20)):
+        rows = [np.random.RandomState([size, turn, rank]).rand(size) for rank in range(3)]
+        first, second, third = (row.astype(np.float32) for row in rows)
+        for rank in range(3):
+            found = np.load(tmp_path / f"{rank}-{size}-{turn}.npy")
+            np.testing.assert_array_equal(found, (first + second) + third)
 
 
 def test_both_ways_train_alike_and_say_which_it_is(tmp_path):

@@ -1,0 +1,44 @@
+"""A flag between workers that takes no waiting: raised by any, seen by all one exchange later."""
+
+import mxnet as mx
+
+RAISED = 1e6  # any gradient compression still sends something for it
+
+
+class SharedFlag:
+    """A flag that any worker raises and all see, one exchange later.
+
+    In ``dist_sync`` all workers push a number in each step and pull the sum: the same on all of
+    them. In ``dist_async`` there are no common steps; who is asked pushes to a key with a zero,
+    which the servers replace, and all pull it.
+
+    Parameters
+    ----------
+    store : mxnet.kvstore.KVStore
+        Of a type that begins with ``dist``.
+    key : int
+        That nothing else uses.
+    """
+
+    def __init__(self, store, key):
+        self._store, self._key, self._is_async = store, key, "async" in store.type
+        self._own, self._sum = mx.nd.zeros(1), mx.nd.zeros(1)
+        store.init(key, self._sum)
+
+    def exchange(self, is_raised):
+        """Tell the others, and return whether the exchange before showed the flag raised."""
+        was_raised = self._sum.asscalar() != 0  # arrived long ago; a push before it did is wrong
+        if is_raised:
+            self._own[:] = RAISED
+        if is_raised or not self._is_async:
+            self._store.push(self._key, self._own, priority=1)
+        self._store.pull(self._key, out=self._sum, priority=1)
+        return was_raised
+
+
+class OwnFlag:
+    """The same where there is one worker."""
+
+    def exchange(self, is_raised):
+        """Return what is passed."""
+        return is_raised

@@ -1,0 +1,102 @@
+"""What the rest of the program may use of a Trainer, whichever way it exchanges gradients."""
+
+import mxnet as mx
+
+
+class JobTrainer(mx.gluon.Trainer):
+    """A Trainer of one worker of a job. All workers make the same calls.
+
+    Ways of training inherit from this class and add no public members: the training loop, the
+    reports and the checkpoints know no other.
+
+    Attributes
+    ----------
+    devices : list of mxnet.Context
+        Of this worker.
+    learned : list of mxnet.gluon.Parameter
+        Those with gradients, sorted by name.
+    learning_rate : float
+        Of the last update that this worker knows of.
+    loss_scale : float
+        What keeps small gradients of float16 above zero: they are this many times too large.
+    unsaved : str or None
+        What :meth:`collect_state` leaves out, in words for the user.
+    """
+
+    unsaved = None
+
+    def __init__(self, params, optimizer, *args, **kwargs):
+        super().__init__(params, optimizer, *args, **kwargs)
+        self.devices = self._contexts
+        self.learned = [param for param in self._params if param.grad_req != "null"]
+
+    @property
+    def loss_scale(self):
+        """The factor that keeps small gradients of float16 above zero; 1 otherwise."""
+        scaler = getattr(self, "_amp_loss_scaler", None)
+        return scaler.loss_scale if scaler else 1
+
+    def loss_divisor(self, batch):
+        """Return what to divide the losses of a batch by, before backward.
+
+        It is the number of examples of all workers. In float16 it is smaller by ``loss_scale``, by
+        which :meth:`step` divides the gradients.
+
+        Parameters
+        ----------
+        batch : loader.Batch
+        """
+        return batch.global_size / self.loss_scale
+
+    def step(self, batch_size=1, ignore_stale_grad=False):
+        """Exchange the gradients of a batch with the other workers, and update the weights.
+
+        Parameters
+        ----------
+        batch_size : int
+            1, as the losses were divided by :meth:`loss_divisor`.
+        ignore_stale_grad : bool
+            As of MXNet's Trainer.
+        """
+        super().step(batch_size, ignore_stale_grad)
+
+    def epoch_done(self, workers):
+        """Make the weights those that an evaluation should see. They are, where workers update."""
+
+    def measure_staleness(self, workers):
+        """Tell how late the gradients of all workers were since the last call.
+
+        Returns
+        -------
+        dict
+            ``staleness_mean`` and ``staleness_max``, in updates by other workers; empty where no
+            gradient comes late.
+        """
+        return {}
+
+    def explain(self):
+        """Return lines for the user on what this way of training does."""
+        return []
+
+    def collect_state(self):
+        """Take down what a training needs besides the weights to go on, for a checkpoint.
+
+        Returns
+        -------
+        facts : dict or None
+            Plain numbers, for JSON; None if there is nothing to save.
+        arrays : dict of NDArray
+            Copies on the CPU that do not change any more; they may still be on their way.
+        """
+        return None, {}
+
+    def restore_state(self, facts, arrays):
+        """Put back what :meth:`collect_state` took down, before the first step.
+
+        What another way of training, or another optimizer, has saved is left alone.
+
+        Parameters
+        ----------
+        facts : dict or None
+        arrays : dict of ndarray
+        """
