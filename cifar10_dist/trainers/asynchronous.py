@@ -12,12 +12,11 @@ from trainers.worker_trainer import mark_as_used, zero_idle_gradients
 def allow_for_staleness(lr, momentum, num_workers):
     """Choose settings for gradients that come ``num_workers - 1`` updates late.
 
-    The rules for batches (:func:`schedule.scaled_learning_rate`), the other way round: an update is
-    made of one worker's batch here, so it may move the weights by less, by as many times as there
-    are workers, or, with optimizers without a momentum to set, such as Adam, by the root of that.
-    A gradient moves them by ``lr / (1 - momentum)`` in the long run. That is brought down by less
-    momentum as long as there is any, for late updates that go on in an old direction are a momentum
-    themselves (Mitliagkas et al. 2016, arXiv 1605.09774), then by a lower rate.
+    An update is made of one worker's batch here, not of all workers' batches: it should move the
+    weights less. In the long run a gradient moves them by ``lr / (1 - momentum)``, which is divided
+    by the number of workers. The momentum is lowered first, as late updates act like a momentum of
+    their own (Mitliagkas et al. 2016, arXiv 1605.09774); the rate is lowered once no momentum is
+    left. For an optimizer without one, such as Adam, the rate is divided by the root of the number.
 
     Parameters
     ----------

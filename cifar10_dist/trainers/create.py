@@ -70,20 +70,10 @@ class Plan:
         kind, options = choose_optimizer(self.args, self.workers)
         optimizer = OURS.get(self.args.optimizer.lower(), kind)(**options)
         schedule = self.schedule(options["learning_rate"])
-        lookahead = None
-        if self.args.lookahead:
-            num_steps = self.steps_per_epoch * self.args.num_epochs
-            lookahead = Lookahead(self.learned, self.args.lookahead, num_steps)
-        return WorkerTrainer(
-            self.params,
-            optimizer,
-            schedule,
-            store,
-            exchange,
-            compression,
-            self.steps_done,
-            lookahead,
-        )
+        period, num_steps = self.args.lookahead, self.steps_per_epoch * self.args.num_epochs
+        lookahead = Lookahead(self.learned, period, num_steps) if period else None
+        more = {"steps_done": self.steps_done, "lookahead": lookahead}
+        return WorkerTrainer(self.params, optimizer, schedule, store, exchange, compression, **more)
 
     @property
     def learned(self):
