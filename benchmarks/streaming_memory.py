@@ -28,7 +28,7 @@ def measure(program, path, size, num_workers, num_examples):
     sys.path.insert(0, program)
     import mxnet_setup  # noqa: F401
 
-    from command_line.flags import parse_args
+    from command_line.parse import parse_args
     from sources.images import ImageSource
 
     flags = f"--data-train {path} --data-val {path} --max-data-gb 1e-9 --num-classes 10"

@@ -19,7 +19,7 @@ import mxnet_setup  # noqa: F401  first: MXNet reads these settings when it is i
 import mxnet as mx
 
 from command_line.devices import choose_devices
-from command_line.flags import parse_args
+from command_line.parse import parse_args
 from ground import failure
 from networks.create import create_network
 from run.progress import measure_reading

@@ -8,9 +8,10 @@ from collections import deque
 
 from mxnet import autograd
 
+from command_line.options import explain_defaults, options_of
 from ground import environment
 from ground.finite import check_parameters, warn_of_scores
-from ground.versions import describe
+from ground.versions import versions
 from run.metrics import gradient_norm, run_name, train_results
 from run.precision import set_dtype
 from run.progress import Progress, profiled
@@ -79,7 +80,7 @@ class Run:
             Steps of this training that are done.
         """
         self._workers, self._images, self._loader, self._net = workers, images, loader, net
-        options = describe(self._args)
+        options = {**options_of(self._args), **versions()}
         workers.agree({"data": images.fingerprint, **options})
         self._facts = {
             "job": environment.job_id(),
@@ -242,7 +243,7 @@ class Run:
             f"kvstore {workers.store_type}, batch size {args.batch_size} a worker, "
             f"{self._loader.global_batch_size} in all, {len(self._loader)} steps an epoch"
         )
-        for line in explain(args, self._trainer, workers):
+        for line in (*explain_defaults(args), *explain(args, self._trainer, workers)):
             self._progress.say(line)
 
     def _draw_again(self, batch):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import mxnet as mx
 
+from command_line.options import STEERING
 from ground import environment
 from ground.failure import UsageError
 from ground.messages import warn
@@ -17,14 +18,6 @@ from saving.checkpoint import Broken, Entry
 from saving.saver import new_run
 from saving.state import restore_optimizer, restore_statistics
 
-# Options that change the course of a training: a resumed one tells which are not as they were.
-# fmt: off
-STEERING = (
-    "optimizer", "lr", "lr-schedule", "lr-factor", "lr-step-epochs", "warmup-epochs", "lr-scale",
-    "mom", "wd", "label-smoothing", "lookahead", "dtype", "gc-type", "gc-threshold", "pad-size",
-    "random-crop", "random-mirror", "rgb-mean", "rgb-std",
-)
-# fmt: on
 # What a place inside an epoch depends on.
 WITHIN = ("data", "seed", "global_batch_size", "steps_per_epoch", "is_async")
 
@@ -237,11 +230,11 @@ def tell(start, facts):
     before, now = saved["options"], facts["options"]
     # Where the end moves, a rate that falls towards it, or an average that grows, does, too.
     has_end = now["--lr-schedule"] in ("cosine", "onecycle") or now["--lookahead"] != "0"
-    steering = (*STEERING, "num-epochs") if has_end else STEERING
+    steering = [*STEERING, "--num-epochs"] if has_end else STEERING
     changed = [
-        f"--{n} {now[f'--{n}']} (was {before.get(f'--{n}')})"
-        for n in steering
-        if before.get(f"--{n}") != now[f"--{n}"]
+        f"{name} {now[name]} (was {before.get(name)})"
+        for name in steering
+        if before.get(name) != now[name]
     ]
     changed += [
         f"{name.replace('_', ' ')} {facts[name]} (was {saved.get(name)})"

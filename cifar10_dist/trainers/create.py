@@ -11,7 +11,6 @@ import mxnet as mx
 from mxnet.contrib import amp
 
 from ground.failure import UsageError
-from networks import fast
 from trainers.asynchronous import AsyncTrainer, allow_for_staleness
 from trainers.buckets import Buckets
 from trainers.compression import TwoBits, compression_params
@@ -183,20 +182,9 @@ def choose_optimizer(args, workers):
 
 def explain(args, trainer, workers):
     """Yield lines for the user on what the program does on its own account."""
-    if args.network == "fast":
-        names = [*fast.DEFAULTS, "lr_scale", "warmup_epochs"]
-        chosen = [f"--{name.replace('_', '-')} {_as_flag(getattr(args, name))}" for name in names]
-        yield f"--network fast trains with {' '.join(chosen)}"
     if trainer.is_async and args.lr_scale == "staleness":
         asked = {"learning rate": args.lr, "momentum": args.mom}
         yield from trainer.explain_staleness(asked, workers.count)
     if trainer.is_async and args.lookahead:
         yield "dist_async: no --lookahead: the weights are the servers'"
     yield from trainer.explain()
-
-
-def _as_flag(value):
-    """Write a value as on the command line."""
-    if isinstance(value, tuple):
-        return ",".join(map(_as_flag, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)

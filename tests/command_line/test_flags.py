@@ -11,26 +11,25 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from command_line import flag_types
-from command_line.checks import CHECKS, DEVICE_CHECKS, check_devices
-from command_line.flags import FLAGS, WITHOUT_EFFECT, parse_args
+from command_line.flags import ALL, FLAGS, WITHOUT_EFFECT
+from command_line.parse import check_devices, parse_args
 from ground.failure import UsageError
 from launching import train
 
 TIME_BUDGET_S = 20
 
-FLAT = [flag for flags in FLAGS.values() for flag in flags]
+CHECKS = [text for flag in ALL for _, text in flag.checks]
+DEVICE_CHECKS = [text for flag in ALL for _, text in flag.device_checks]
 ALONE, LAUNCHED = {}, {"DMLC_PS_ROOT_URI": "127.0.0.1"}
 P3 = {**LAUNCHED, "DMLC_PS_VAN_TYPE": "p3"}
 # How each message begins, the command line that brings it, and what the launcher says.
 CASES = {
-    "--cpus and --gpus": ("--cpus 2 --gpus 0", ALONE),
     "--data-train and --data-val": ("--data-val y.rec", ALONE),
     "--data {data} and": ("--data synthetic --data-train x.rec --data-val y.rec", ALONE),
     "--load-epoch needs": ("--load-epoch 0", ALONE),
     "--keep needs": ("--keep 1", ALONE),
     "--model-prefix {model_prefix}: a folder": ("--model-prefix out/..", ALONE),
     "--profile": ("--profile /no/where/trace.json", ALONE),
-    "--load-epoch and --resume": ("--model-prefix x --load-epoch 0 --resume none", ALONE),
     "--resume auto needs": ("--resume auto", ALONE),
     "--load-epoch {load_epoch}": ("--model-prefix x --load-epoch 5", ALONE),
     "--pad-size": ("--pad-size 1001", ALONE),
@@ -85,7 +84,7 @@ def parse(words, environment=ALONE):
 
 def message(checks, beginning):
     """Return the message of the only check that begins so, as a regular expression."""
-    (found,) = [text for _, text in checks if text.startswith(beginning)]
+    (found,) = [text for text in checks if text.startswith(beginning)]
     return re.sub(r"\\{\w+\\}", ".+", re.escape(found)) + "$"
 
 
@@ -106,18 +105,29 @@ def test_flags_that_do_not_go_with_the_devices_are_refused(beginning):
 
 @pytest.mark.parametrize("checks, cases", [(CHECKS, CASES), (DEVICE_CHECKS, DEVICE_CASES)])
 def test_every_check_has_a_case(checks, cases):
-    for _, text in checks:
+    for text in checks:
         assert sum(text.startswith(beginning) for beginning in cases) == 1, text
 
 
-@pytest.mark.parametrize("flag", FLAT, ids=lambda flag: flag.names)
-def test_a_flag_takes_its_own_default(flag):
-    name = flag.names.split()[0]
-    value = getattr(parse([]), name[2:].replace("-", "_"))
+@pytest.mark.parametrize(
+    "words", ["--cpus 2 --gpus 0", "--model-prefix x --load-epoch 0 --resume none"]
+)
+def test_flags_that_exclude_each_other_are_refused_together(words):
+    (flag,) = [flag for flag in ALL if flag.excludes and flag.excludes in words]
+    with pytest.raises(UsageError, match=f"^{flag.name} and {flag.excludes} exclude each other$"):
+        parse(words.split())
+    parse(words.rpartition(" --")[0].split())
+
+
+@pytest.mark.parametrize("network", ["resnet18_v1", "fast"])
+@pytest.mark.parametrize("flag", ALL, ids=lambda flag: flag.names)
+def test_a_flag_takes_its_own_default(flag, network):
+    value = flag.of(parse(["--network", network]))
     if isinstance(flag.takes, tuple):
-        assert flag.default is None or flag.default in flag.takes
-    elif flag.default is not None:
-        assert flag.takes(str(flag.default)) == value
+        assert value in flag.takes
+    elif value not in (None, ()):
+        text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        assert flag.takes(text) == value
 
 
 # A type's values at the edges: the first it still takes, the others not.
@@ -176,7 +186,7 @@ def test_a_job_that_may_be_restarted_resumes_by_itself(words, restarts, resume):
 
 
 def test_no_two_flags_share_a_name():
-    names = [name for flag in FLAT for name in flag.names.split()] + list(WITHOUT_EFFECT)
+    names = [name for flag in ALL for name in flag.names.split()] + list(WITHOUT_EFFECT)
     assert len(names) == len(set(names)) and all(name.startswith("--") for name in names)
 
 
@@ -227,7 +237,7 @@ def test_one_warning_names_the_missing_partners_of_old_flags(words, told, capsys
 @st.composite
 def words_of_a_flag(draw):
     """Draw a flag, with a value at the edge, one of its own, or none."""
-    flag = draw(st.sampled_from(FLAT))
+    flag = draw(st.sampled_from(ALL))
     own = flag.takes if isinstance(flag.takes, tuple) else (flag.default, flag.shown)
     own += ("fast", "sgd") if flag.takes is str else ()
     value = draw(st.sampled_from([*map(str, own), *EDGES]))

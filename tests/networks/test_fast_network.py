@@ -6,7 +6,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from command_line.flags import parse_args
+from command_line.parse import parse_args
 from launching import TRAIN, accuracies, launch, train
 from networks import fast as fast_network
 from networks.by_name import network_by_name

@@ -10,7 +10,7 @@ import mxnet_setup  # noqa: F401  first
 import numpy as np
 
 import cifar10_dist
-from command_line.flags import parse_args
+from command_line.parse import parse_args
 from ground import failure
 from run.run import Run
 
