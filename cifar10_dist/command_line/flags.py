@@ -32,54 +32,26 @@ def attribute_of(name):
 
 @dataclass(frozen=True)
 class Flag:
-    """All that is known of a flag. In its functions ``a`` are the values of all flags.
+    """All that is known of a flag of the command line.
 
-    Attributes
-    ----------
-    names : str
-        With a space between them.
-    takes : callable or tuple
-        An argparse type, or the possible values.
-    default : object
-        A value, its text, None for nothing, or a function of ``a``.
-    shown : str or None
-        What ``--help`` calls the value; None: it lists the possible values.
-    help : str
-    alone : object
-        The value if only the flag is given, of flags that may stand alone.
-    excludes : str or None
-        A flag that cannot be given beside it.
-    checks : sequence of (callable, str)
-        When its value is a mistake, a function of ``a``, and the message; ``{name}`` in it stands
-        for the value of ``--name``.
-    device_checks : sequence of (callable, str)
-        The same, a function of ``a``, the kind of this worker's devices and their number.
-    fast : object
-        Its default with ``--network fast``, if that is another: a value, its text, or a function
-        of ``a``.
-    older : (callable, str) or None
-        Its default in MXNet's older examples, of which a user is warned who gives half of a pair
-        of flags: when, a function of the flags as given (None: not given), and that default.
-    steers : bool
-        Whether it steers the course of a training. One that is resumed with another value says so.
-    agreed : callable or None
-        The text that must be the same on all workers, a function of the value. None: workers may
-        differ in it.
+    Where a field may be a function, ``a`` are the values of all flags.
     """
 
-    names: str
-    takes: Any
-    default: Any
-    shown: Any
+    # fmt: off
+    names: str  # with a space between them
+    takes: Any  # an argparse type, or a tuple of the possible values
+    default: Any  # a value, its text, a function of a, or None for nothing
+    shown: Any  # what --help calls the value; None: it lists the possible values
     help: str
-    alone: Any = None
-    excludes: Any = None
-    checks: Any = ()
-    device_checks: Any = ()
-    fast: Any = None
-    older: Any = None
-    steers: bool = False
-    agreed: Any = str
+    alone: Any = None  # the value if only the flag is given, of flags that may stand alone
+    excludes: Any = None  # a flag that cannot be given beside it
+    checks: Any = ()  # pairs: when its value is a mistake, a function of a, and the message, in which {name} is the value of --name
+    device_checks: Any = ()  # the same, functions of a, the kind of this worker's devices ("cpu" or "gpu") and their number
+    fast: Any = None  # its default with --network fast, where it has another: as above
+    older: Any = None  # a pair: whether to warn that its default is another in MXNet's older examples, a function of the values as given (None: not given), and that default
+    steers: bool = False  # the course of a training: one that is resumed with another value says so
+    agreed: Any = str  # the text of its value that must be the same on all workers; None: they may differ in it
+    # fmt: on
 
     @property
     def name(self):
