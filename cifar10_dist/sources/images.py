@@ -24,7 +24,7 @@ class ImageSource:
     Parameters
     ----------
     args : argparse.Namespace
-        Of :func:`flags.parse_args`.
+        Of :func:`parse.parse_args`.
 
     Attributes
     ----------

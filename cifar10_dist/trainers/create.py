@@ -12,7 +12,6 @@ import mxnet as mx
 from mxnet.contrib import amp
 
 from ground.failure import UsageError
-from networks import fast
 from trainers.asynchronous import AsyncTrainer, allow_for_staleness, explain_staleness
 from trainers.buckets import Buckets
 from trainers.compression import TwoBits, compression_params
@@ -196,19 +195,3 @@ def choose_optimizer(args, workers):
         lr, momentum = allow_for_staleness(lr, momentum, workers.count)
     options = {"learning_rate": lr, "wd": args.wd}
     return kind, options if momentum is None else dict(options, momentum=momentum)
-
-
-def explain(args, trainer):
-    """Yield lines for the user on what the program does on its own account."""
-    if args.network == "fast":
-        names = [*fast.DEFAULTS, "lr_scale", "warmup_epochs"]
-        chosen = [f"--{name.replace('_', '-')} {_as_flag(getattr(args, name))}" for name in names]
-        yield f"--network fast trains with {' '.join(chosen)}"
-    yield from trainer.explain()
-
-
-def _as_flag(value):
-    """Write a value as on the command line."""
-    if isinstance(value, tuple):
-        return ",".join(map(_as_flag, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -13,7 +13,7 @@ import numpy as np
 from mxnet.gluon import nn
 from shifted import Shifted
 
-from command_line.flags import parse_args
+from command_line.parse import parse_args
 from ground.failure import run
 from loader import EvalLoader, TrainLoader
 from sources.augmentation import Augmentation
