@@ -24,9 +24,10 @@ PROGRAMS = (
     "benchmarks/growth.py",
 )
 FLAG = re.compile(r"(?<![\w=-])--[a-z][\w-]*")
-OTHERS = {  # flags of Slurm's programs, and of MXNet's launcher, in clusters.md
-    "clusters.md": "exclusive gres nodes partition requeue share cluster queue jobname worker-cores"
-    " worker-memory slurm-worker-nodes sge-log-dir host-ip",
+OTHERS = {  # flags of Slurm's programs, and of MXNet's launcher
+    "clusters.md": "exclusive gres nodes partition requeue",
+    "launching.md": "cpus-per-task host-ip job-name jobname mem nodes partition queue sge-log-dir"
+    " slurm-worker-nodes worker-cores worker-memory",
 }
 PROGRAM = re.compile(r"[\w./-]*?(\w+\.py)\b")
 FILES = [
