@@ -17,23 +17,6 @@ PATCH = 3  # side of the whitened patches, in pixels
 # The strongest patterns of such patches. With both signs they make 32 channels: oneDNN is fastest
 # with multiples of 16 (with 24, from 2x2 pixels, the next BatchNorm was 100 times slower).
 PATTERNS = 16
-# Defaults of the other options: per 256 examples, as --lr-scale linear has it.
-DEFAULTS = {
-    "optimizer": "nag",
-    "lr": 0.375,
-    "mom": 0.85,
-    "wd": 0.00133,
-    "lr_schedule": "onecycle",
-    "label_smoothing": 0.2,
-    "lookahead": 5,
-    "flip_test": "last",
-    "random_crop": 1,
-    "random_mirror": 1,
-    "pad_size": 2,
-    "rgb_mean": (125.3, 123.0, 113.9),
-    "rgb_std": (63.0, 62.1, 66.7),
-}
-WARMUP_SHARE = 0.23  # of all epochs
 BIAS_LR = 64  # times the learning rate
 
 

@@ -19,6 +19,7 @@ from mxnet import autograd, gluon
 from mxnet.contrib import amp
 
 from ground.failure import UsageError
+from ground.messages import report
 from ground.processor import processor_flags
 from networks.by_name import hybridize, starts_with_batchnorm
 
@@ -62,7 +63,7 @@ def choose_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
         return args.dtype
     dtype, reason = faster_dtype(args, net, workers, saved, cpuinfo)
     if workers.rank == 0:
-        print(f"--dtype auto: {dtype} ({reason})", flush=True)
+        report(f"--dtype auto: {dtype} ({reason})")
     return dtype
 
 

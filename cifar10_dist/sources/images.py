@@ -25,7 +25,7 @@ class ImageSource:
     Parameters
     ----------
     args : argparse.Namespace
-        From :func:`flags.parse_args`.
+        From :func:`parse.parse_args`.
 
     Attributes
     ----------

@@ -12,7 +12,6 @@ import mxnet as mx
 from mxnet.contrib import amp
 
 from ground.failure import UsageError
-from networks import fast
 from trainers.asynchronous import AsyncTrainer, allow_for_staleness, explain_staleness
 from trainers.buckets import Buckets
 from trainers.compression import TwoBits, compression_params
@@ -70,20 +69,10 @@ class Plan:
         kind, options = choose_optimizer(self.args, self.workers)
         optimizer = OURS.get(self.args.optimizer.lower(), kind)(**options)
         schedule = self.schedule(options["learning_rate"])
-        lookahead = None
-        if self.args.lookahead:
-            num_steps = self.steps_per_epoch * self.args.num_epochs
-            lookahead = Lookahead(self.learned, self.args.lookahead, num_steps)
-        return WorkerTrainer(
-            self.params,
-            optimizer,
-            schedule,
-            store,
-            exchange,
-            compression,
-            self.steps_done,
-            lookahead,
-        )
+        period, num_steps = self.args.lookahead, self.steps_per_epoch * self.args.num_epochs
+        lookahead = Lookahead(self.learned, period, num_steps) if period else None
+        more = {"steps_done": self.steps_done, "lookahead": lookahead}
+        return WorkerTrainer(self.params, optimizer, schedule, store, exchange, compression, **more)
 
     @property
     def learned(self):
@@ -206,19 +195,3 @@ def choose_optimizer(args, workers):
         lr, momentum = allow_for_staleness(lr, momentum, workers.count)
     options = {"learning_rate": lr, "wd": args.wd}
     return kind, options if momentum is None else dict(options, momentum=momentum)
-
-
-def explain(args, trainer):
-    """Yield lines that tell the user what the program has chosen by itself."""
-    if args.network == "fast":
-        names = [*fast.DEFAULTS, "lr_scale", "warmup_epochs"]
-        chosen = [f"--{name.replace('_', '-')} {_as_flag(getattr(args, name))}" for name in names]
-        yield f"--network fast trains with {' '.join(chosen)}"
-    yield from trainer.explain()
-
-
-def _as_flag(value):
-    """Write a value as on the command line."""
-    if isinstance(value, tuple):
-        return ",".join(map(_as_flag, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)

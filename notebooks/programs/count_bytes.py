@@ -15,7 +15,7 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 
 import mxnet as mx
 
-from command_line.flags import parse_args
+from command_line.parse import parse_args
 from ground.failure import run
 from networks.by_name import network_by_name
 from trainers.create import create_trainer

@@ -14,7 +14,7 @@ import mxnet as mx
 import numpy as np
 
 from command_line.devices import choose_devices
-from command_line.flags import parse_args
+from command_line.parse import parse_args
 from ground.failure import run
 from loader import EvalLoader, split_data
 from networks.create import create_network

@@ -19,7 +19,7 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 import mxnet as mx
 
 from command_line.devices import choose_devices
-from command_line.flags import parse_args
+from command_line.parse import parse_args
 from ground.failure import run
 from loader import split_data
 from networks.create import create_network

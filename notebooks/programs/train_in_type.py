@@ -17,7 +17,7 @@ import mxnet_setup  # noqa: F401  before mxnet: it sets the number of threads
 import mxnet as mx
 from mxnet.contrib.amp.amp import bfloat16
 
-from command_line.flags import parse_args
+from command_line.parse import parse_args
 from ground.failure import UsageError, run
 from loader import EvalLoader, split_data
 from networks.create import create_network

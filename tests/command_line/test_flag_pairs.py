@@ -16,8 +16,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import record_files
-from command_line.checks import OPTIMIZERS
-from command_line.flags import FLAGS
+from command_line.flags import FLAGS, OPTIMIZERS
 from launching import PROGRAMS, ROOT
 
 CASES = int(os.environ.get("FLAG_CASES", "60"))

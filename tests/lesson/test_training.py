@@ -9,7 +9,7 @@ from mxnet import autograd
 from mxnet.contrib.amp.loss_scaler import LossScaler
 from mxnet.gluon import nn
 
-from command_line.flags import parse_args
+from command_line.parse import parse_args
 from loader import Batch, EvalLoader, TrainLoader
 from networks.by_name import network_by_name, starts_with_batchnorm
 from run.run import STEPS_AHEAD, Run

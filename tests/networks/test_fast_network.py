@@ -6,7 +6,6 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from command_line.flags import parse_args
 from launching import TRAIN, accuracies, launch, train
 from networks import fast as fast_network
 from networks.by_name import network_by_name
@@ -46,13 +45,6 @@ def test_convolutions_begin_by_handing_their_inputs_on():
     out = mx.nd.Convolution(data, weight, kernel=(3, 3), pad=(1, 1), num_filter=5, no_bias=True)
     np.testing.assert_array_equal(out[:, :3].asnumpy(), data.asnumpy())
     assert abs(out[:, 3:].asnumpy()).max() > 0
-
-
-def test_the_command_line_overrides_the_defaults_of_the_network():
-    args = parse_args(["--network", "fast", "--num-epochs", "10", "--lr", "0.1"])
-    assert (args.lr, args.optimizer, args.lr_scale) == (0.1, "nag", "linear")
-    assert args.warmup_epochs == pytest.approx(2.3)
-    assert parse_args(["--network", "resnet18_v1"]).optimizer == "adam"
 
 
 def test_the_whitening_is_not_learned_and_gray_images_will_do():
@@ -106,7 +98,7 @@ def test_the_same_training_ends_at_the_same_bits(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["local", "dist_sync", "dist_async"])
-def test_it_learns_in_every_kind_of_store(kind, tmp_path):
+def test_the_fast_network_learns_with_every_kind_of_store(kind, tmp_path):
     many = kind.startswith("dist")
     job = (
         launch(tmp_path, "-n", 2, *TRAIN, *SHORT, "--kv-store", kind, "--flip-test", "0")

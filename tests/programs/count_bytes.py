@@ -16,7 +16,7 @@ import mxnet as mx
 from mxnet.gluon import nn
 from shifted import Shifted
 
-from command_line.flags import parse_args
+from command_line.parse import parse_args
 from ground.failure import run
 from trainers.create import create_trainer
 from workers import Workers

@@ -13,7 +13,7 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock
 from shifted import Shifted
 
-from command_line.flags import parse_args
+from command_line.parse import parse_args
 from ground.failure import run
 from loader import Batch
 from trainers.create import create_trainer

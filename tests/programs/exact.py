@@ -13,13 +13,13 @@ import numpy as np
 from mxnet.gluon import nn
 from shifted import Shifted
 
-from command_line.flags import parse_args
+from command_line.parse import parse_args
 from ground.failure import run
 from loader import EvalLoader, TrainLoader
 from sources.augmentation import Augmentation
 from trainers.create import create_trainer
 from training import CrossEntropy, evaluate, forward_backward, split_batch
-from workers import Workers
+from workers import Workers, average_statistics
 
 RNG = np.random.RandomState(0)
 IMAGES = RNG.randint(0, 256, (49, 3, 8, 8)).astype(np.uint8)
@@ -132,6 +132,7 @@ def main():
     if not workers.is_async:  # with BatchNorm workers and devices agree, after the average
         net = small_network(ctx, batchnorm=True)
         train(net, 46, "sgd", "auto", ctx, Shifted(store, len(settings)), workers)
+        average_statistics(net, workers)
         evaluations(net, ctx, workers)
         parameters(net, ctx, workers)
     if workers.rank == 0:

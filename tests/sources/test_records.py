@@ -11,7 +11,7 @@ import pytest
 from mxnet import recordio
 from PIL import Image
 
-from command_line.flags import parse_args
+from command_line.parse import parse_args
 from ground.failure import UsageError
 from loader import EvalLoader, split_data
 from record_files import png, write, write_pictures

@@ -26,6 +26,15 @@ def small_network(ctx):
     return net
 
 
+def store_of_several_workers(seen):
+    """As far as Buckets knows one: what it is asked to send is written down."""
+    return SimpleNamespace(
+        type="dist_sync",
+        init=lambda *_: None,
+        pushpull=lambda key, value, priority: seen.append(f"send {key}"),
+    )
+
+
 def trained(exchange=None):
     """Train on two devices, without an exchange by MXNet's Trainer; return the parameters."""
     ctx = [mx.cpu(0), mx.cpu(1)]
@@ -94,13 +103,8 @@ def test_first_layers_pass_all_but_the_last_two_buckets(bucket_bytes, events, mo
         assert id(before) in map(id, exchange.buckets[-1]) and before.context == array.context
         seen.append(f"{numbers[id(array)]} waits")
 
-    def pushpull(key, value, priority):
-        seen.append(f"send {key}")
-
     monkeypatch.setattr(buckets, "let_pass", let_pass)
-    exchange.connect(
-        SimpleNamespace(type="dist_sync", init=lambda *_: None, pushpull=pushpull), first_key=0
-    )
+    exchange.connect(store_of_several_workers(seen), first_key=0)
     exchange.add_up()
     assert ", ".join(dict.fromkeys(seen)) == events
     assert len(seen) - len(set(seen)) == events.count("waits")  # two devices

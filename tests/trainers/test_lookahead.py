@@ -28,9 +28,8 @@ def test_a_training_ends_at_the_average_it_took_on_the_way():
 def test_the_average_goes_by_the_step_also_where_there_were_more_updates():
     """As in a training that goes on with larger batches: its optimizer has counted smaller ones."""
     param = one_weight(1)
-    sgd = mx.optimizer.SGD(learning_rate=0.5, begin_num_update=700)
-    lookahead = Lookahead([param], period=2, num_steps=6)
-    trainer = WorkerTrainer([param], sgd, lambda step: 0.1, lookahead=lookahead)
+    sgd = mx.optimizer.SGD(begin_num_update=700)
+    trainer = WorkerTrainer([param], sgd, lambda step: 0.1, lookahead=Lookahead([param], 2, 6))
     found = []
     for _ in range(6):
         with mx.autograd.record():

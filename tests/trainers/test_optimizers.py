@@ -4,8 +4,8 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from command_line.checks import OPTIMIZERS
-from command_line.flags import parse_args
+from command_line.flags import OPTIMIZERS
+from command_line.parse import parse_args
 from restarting import finished, training
 from trainers.create import choose_optimizer
 from trainers.optimizers import Adamax

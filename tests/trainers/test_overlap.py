@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mxnet.gluon import nn
 
-from command_line.flags import parse_args
+from command_line.parse import parse_args
 from launching import launch
 from trainers import optimizers
 from trainers.buckets import let_pass

@@ -4,11 +4,13 @@ import itertools
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from launching import PROGRAM, TRAIN, accuracies, launch
+from trainers.create import choose_way
 from trainers.shared_memory import BLOCK
 
 TIME_BUDGET_S = 90
@@ -29,6 +31,16 @@ def test_sums_are_those_of_the_ranks_in_order_on_every_worker(tmp_path):
         for rank in range(3):
             found = np.load(tmp_path / f"{rank}-{size}-{turn}.npy")
             np.testing.assert_array_equal(found, (first + second) + third)
+
+
+@pytest.mark.parametrize(
+    "allreduce, memory, way",
+    [("auto", "some", "shared memory"), ("auto", None, "store"), ("servers", "some", "store")],
+)
+def test_shared_memory_is_chosen_only_where_all_workers_have_it(allreduce, memory, way):
+    several = SimpleNamespace(is_async=False, count=2)
+    args = SimpleNamespace(gc_type=None, allreduce=allreduce)
+    assert choose_way(SimpleNamespace(workers=several, args=args, shared_memory=memory)) == way
 
 
 def test_both_ways_train_alike_and_say_which_it_is(tmp_path):
