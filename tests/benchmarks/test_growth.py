@@ -26,7 +26,6 @@ from growth_model import (
 from launching import ROOT, why_no_cluster
 
 TIME_BUDGET_S = 25
-SHARES = "cluster"  # modules with the same word run one after the other
 SECONDS = st.floats(0, 100)
 WORKERS = st.integers(1, 300)
 

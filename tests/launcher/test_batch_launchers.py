@@ -23,7 +23,7 @@ from launching import (
 from restarting import GLOBAL_BATCH, OPTIONS, PROGRAM, assert_same, finished, training
 
 TIME_BUDGET_S = 320
-SHARES = "cluster"
+SHARES = "batch systems"
 WHY_NOT = why_no_cluster("slurm", "sge", "mpi")
 pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")
 SYSTEMS = ("mpi", "slurm", "sge")

@@ -20,7 +20,6 @@ import nbformat
 import pytest
 
 TIME_BUDGET_S = 900
-ON_A_CLUSTER = ("04-", "07-", "08-")  # bring one up
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "notebooks"
 NOTEBOOKS = sorted(path.name for path in FOLDER.glob("*.ipynb"))
@@ -34,13 +33,7 @@ MACHINE_PATH = re.compile(
 
 pytestmark = pytest.mark.timeout(RUN_LIMIT_S + 60)
 every_notebook = pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(
-            name, marks=pytest.mark.xdist_group("cluster" if name[:3] in ON_A_CLUSTER else name)
-        )
-        for name in NOTEBOOKS
-    ],
+    "name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in NOTEBOOKS]
 )
 
 
