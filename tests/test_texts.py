@@ -81,7 +81,8 @@ def test_every_flag_that_is_mentioned_exists(path, flags):
 
 
 def test_every_command_line_has_flags_of_its_program_only(flags):
-    parts = [part for path in MANUAL for code in code_of(path.read_text()) for part in parts_of(code)]
+    lines = [code for path in MANUAL for code in code_of(path.read_text())]
+    parts = [part for code in lines for part in parts_of(code)]
     shown = {(name, flag) for name, words in parts if name in flags for flag in FLAG.findall(words)}
     assert {name for name, _ in shown} == {"cifar10_dist.py", "launch.py"}
     assert not [(name, flag) for name, flag in shown if flag not in flags[name]]
