@@ -10,6 +10,7 @@ import report
 from bench import figures
 from comparison import ratio, take_turns
 from contenders import Failed, ours, read, run
+from groups import GROUPS
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 TIME_BUDGET_S = 30
@@ -66,10 +67,11 @@ def test_a_figure_that_a_program_did_not_print_is_told():
         figures({"ours": [{"speed": 2.0}, {}]}, "ours", "speed")
 
 
-def test_the_groups_are_listed():
+def test_the_groups_are_listed_each_with_a_line_about_it():
     command = [sys.executable, FOLDER / "bench.py", "--list"]
-    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "one-process" in listed and "workers-32" in listed
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [line.split()[0] for line in listed] == list(GROUPS)
+    assert all(len(line.split()) > 2 for line in listed)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # matplotlib's use of pyparsing
