@@ -190,6 +190,7 @@ def test_drawing_without_a_measurement_is_a_mistake_told_in_one_line(tmp_path):
     assert done.stderr.startswith("growth.py: ") and done.stderr.count("\n") == 1
 
 
+@pytest.mark.long
 @pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or "")
 def test_two_hosts_are_measured(tmp_path):
     small = ["--elements", "1000", "--buckets", "2", "--steps", "2"]

@@ -13,7 +13,7 @@ from on_cluster import about, jobs, on_d1, processes_of_hosts
 TIME_BUDGET_S = 120
 SHARES = "batch systems"
 WHY_NOT = why_no_cluster("slurm", "sge", "mpi")
-pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
 UP = shell(other="echo up; exec sleep 300")
 INSIDE = "python .*launch.py"  # the launcher in the job
 

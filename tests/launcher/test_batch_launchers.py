@@ -25,7 +25,7 @@ from restarting import GLOBAL_BATCH, OPTIONS, PROGRAM, assert_same, finished, tr
 TIME_BUDGET_S = 320
 SHARES = "batch systems"
 WHY_NOT = why_no_cluster("slurm", "sge", "mpi")
-pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
 SYSTEMS = ("mpi", "slurm", "sge")
 SUM = (sys.executable, SUM_RANKS)
 SMALL = "--data synthetic --num-examples 512 --network resnet --num-layers 8 --batch-size 64"

@@ -117,12 +117,14 @@ def test_a_convolution_whose_images_are_not_clear_is_left_alone():
     assert type(net.conv) is nn.Conv2D
 
 
+@pytest.mark.long
 @needs_avx512
 def test_bfloat16_computes_products_too(tmp_path):
     job = launch(tmp_path, program=PROGRAMS / "products_in_bfloat16.py")
     assert job.status == 0 and "products: 4\n" in job.stdout, job.stdout + job.stderr
 
 
+@pytest.mark.long
 @needs_avx512
 def test_bfloat16_trains_with_products(tmp_path):
     options = "--data synthetic --network resnet18_v1 --num-examples 128 --num-epochs 1"

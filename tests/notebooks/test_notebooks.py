@@ -23,6 +23,7 @@ TIME_BUDGET_S = 900
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "notebooks"
 NOTEBOOKS = sorted(path.name for path in FOLDER.glob("*.ipynb"))
+QUICKEST = "02"
 LARGEST = 300_000  # bytes
 LONGEST = 20  # lines of a code cell
 LONGEST_SHOWN = 30  # lines of code of a function that a cell displays
@@ -32,8 +33,16 @@ MACHINE_PATH = re.compile(
 )
 
 pytestmark = pytest.mark.timeout(RUN_LIMIT_S + 60)
-every_notebook = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in NOTEBOOKS]
+every_notebook = pytest.mark.parametrize("name", NOTEBOOKS)
+every_run = pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name,
+            marks=[pytest.mark.xdist_group(name), *[pytest.mark.long] * (name[:2] != QUICKEST)],
+        )
+        for name in NOTEBOOKS
+    ],
 )
 
 
@@ -143,13 +152,13 @@ def test_there_are_nine_notebooks_numbered_in_reading_order():
     assert [name[:3] for name in NOTEBOOKS] == [f"{number:02}-" for number in range(1, 10)]
 
 
-@every_notebook
+@every_run
 def test_a_notebook_runs_from_a_clean_kernel_without_a_network(name):
     cells = code_cells(executed(name))
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
 
 
-@every_notebook
+@every_run
 def test_answers_pass_their_checks_and_unfinished_exercises_do_not(name):
     notebook = executed(name)
     unfinished, answered = tagged(notebook, "exercise"), tagged(notebook, "answered")
@@ -160,7 +169,7 @@ def test_answers_pass_their_checks_and_unfinished_exercises_do_not(name):
         assert "".join(texts_of(cell)).startswith("Correct"), cell
 
 
-@every_notebook
+@every_run
 def test_a_committed_notebook_shows_the_code_of_today(name):
     """The functions that it displays are those of the project: else `make notebooks`."""
     pairs = list(zip(code_cells(committed(name)), code_cells(executed(name))))
@@ -271,6 +280,7 @@ def test_a_number_in_prose_stands_in_an_output_or_in_code(name):
     assert found and not missing
 
 
+@pytest.mark.long
 def test_jupyterlab_opens_on_the_notebooks(tmp_path):
     """What `make jupyter` starts answers, and lists the notebooks."""
     words = ["make", "-s", "jupyter", "JUPYTER_ARGS=--no-browser --port=0"]

@@ -90,6 +90,7 @@ def test_a_pickle_is_never_opened(tmp_path):
     assert not (tmp_path / "exploded").exists()
 
 
+@pytest.mark.long
 def test_a_kill_at_any_moment_leaves_the_checkpoint_before_or_the_new_one(tmp_path):
     """Cut the writing off after each call that changes the disk, one after the other."""
     program = (
@@ -196,6 +197,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not has_tmpfs(), reason="needs root on Linux to mount a small disk")
 def test_a_full_disk_is_told_and_the_checkpoint_before_stays(small_disk, tmp_path):
     (small_disk / "filler").write_bytes(bytes(250_000))
@@ -214,6 +216,7 @@ def test_a_full_disk_is_told_and_the_checkpoint_before_stays(small_disk, tmp_pat
     assert f"Resumed from {entries[0].name}" in again.text()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not has_tmpfs(), reason="needs root on Linux to mount a small disk")
 def test_a_disk_that_is_full_at_any_byte_gives_one_error_and_nothing_else(small_disk):
     program = (
@@ -245,6 +248,7 @@ def test_what_json_cannot_hold_is_not_written(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_an_interrupt_lets_the_checkpoint_be_written_to_its_end(tmp_path):
     """Ctrl-C, just after the line of an epoch's accuracy."""
     words = "--data synthetic --num-examples 64 --batch-size 64 --num-epochs 9 --model-prefix"
@@ -269,6 +273,7 @@ def test_an_interrupt_lets_the_checkpoint_be_written_to_its_end(tmp_path):
     assert not list(tmp_path.glob(".model.saving"))
 
 
+@pytest.mark.long
 def test_only_so_many_checkpoints_of_this_run_are_kept(tmp_path):
     write(tmp_path / "model", 9, run="1999")
     job = finished(training(tmp_path, tmp_path / "model", "--keep", "2"))
@@ -276,6 +281,7 @@ def test_only_so_many_checkpoints_of_this_run_are_kept(tmp_path):
     assert found == [4, 3, 9], job.text()
 
 
+@pytest.mark.long
 def test_the_last_epoch_is_saved_whatever_the_period(tmp_path):
     finished(training(tmp_path, tmp_path / "model", "--save-period", "3"))
     assert [entry.epoch for entry in checkpoint.find(str(tmp_path / "model"))] == [4, 3]

@@ -40,6 +40,7 @@ def holder(tmp_path):
         process.communicate()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_second_job_is_refused_and_told_of_the_first(tmp_path, workers):
     first = training(tmp_path, tmp_path / "model", workers=workers, env={"TINY_PAUSE": "3"})
@@ -56,6 +57,7 @@ def test_a_second_job_is_refused_and_told_of_the_first(tmp_path, workers):
     assert not list(tmp_path.glob(".model*"))
 
 
+@pytest.mark.long
 def test_the_lock_of_a_killed_job_blocks_nobody(tmp_path):
     job = training(tmp_path, tmp_path / "model", env=SLOW)
     job.wait_for("Epoch[1] Batch [1]")

@@ -10,6 +10,7 @@ from restarting import ENVIRONMENT, PROGRAM, Job, assert_same, finished, trainin
 from saving import checkpoint
 
 TIME_BUDGET_S = 150
+pytestmark = pytest.mark.long
 SHORT = ("--num-epochs", "2", "--lr-schedule", "constant")
 
 

@@ -14,6 +14,7 @@ from launching import PROGRAMS, ROOT, launch
 from restarting import ENVIRONMENT, OPTIONS, PROGRAM, SLOW, Job, finished, training
 
 TIME_BUDGET_S = 120
+pytestmark = pytest.mark.long
 RAISE_FLAG = (sys.executable, str(PROGRAMS / "raise_flag.py"))
 
 

@@ -14,7 +14,7 @@ TIME_BUDGET_S = 60
 # Modules with the same word run one after the other: the /tmp of all hosts is that of this machine.
 SHARES = "batch systems"
 WHY_NOT = why_no_cluster("slurm", "sge", "mpi")
-pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
 # Tells how often it was started before, and that it is told to end.
 SCRIPT = """\
 #!/bin/bash

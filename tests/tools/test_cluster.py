@@ -15,7 +15,10 @@ from cluster_network import CONGESTION_CONTROLS
 from launching import CLUSTER, ROOT, cluster, why_no_cluster
 
 TIME_BUDGET_S = 60
-pytestmark = pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or "")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or ""),
+]
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ SMALL = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8")
 ASYNC = (*SMALL, "--kv-store", "dist_async", "--num-examples", "2400", "--batch-size", "50")
 
 
+@pytest.mark.long
 def test_three_late_workers_learn_where_the_usual_settings_are_given(tmp_path):
     usual = ("--optimizer", "sgd", "--lr", "0.1", "--mom", "0.9", "--log-dir", str(tmp_path))
     job = launch(tmp_path, "-n", 3, "-s", 1, *TRAIN, *ASYNC, *usual, "--num-epochs", "3")
@@ -67,6 +68,7 @@ def test_an_optimizer_without_momentum_gets_a_lower_rate():
     assert allow_for_staleness(0.001, None, 4) == (0.001 / math.sqrt(4), None)
 
 
+@pytest.mark.long
 def test_a_long_training_needs_no_more_keys_than_a_short_one(tmp_path):
     long = ("--kv-store", "dist_async", "--num-epochs", "20", "--save-period", "20")
     finished(training(tmp_path, tmp_path / "m", *long, workers=2, env={"TINY_KEYS": "80"}))

@@ -125,6 +125,7 @@ def test_lookahead_goes_by_the_step_also_where_there_were_more_updates():
     assert trainer._optimizer.num_update == 706
 
 
+@pytest.mark.long
 def test_p3_sends_slices_and_ends_at_the_same_parameters(tmp_path):
     few = "--data synthetic --network resnet --num-layers 8 --num-examples 128 --batch-size 32"
     options = (*few.split(), "--num-epochs", "1", "--allreduce", "servers", "--model-prefix")

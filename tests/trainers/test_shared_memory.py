@@ -35,6 +35,7 @@ def test_sums_are_those_of_the_ranks_in_order_on_every_worker(tmp_path):
                 np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.long
 def test_both_ways_train_alike_and_say_which_it_is(tmp_path):
     shared = launch(tmp_path, "-n", 2, *TRAIN, *SHORT.split(), "--num-epochs", "2")
     sent = launch(
@@ -45,6 +46,7 @@ def test_both_ways_train_alike_and_say_which_it_is(tmp_path):
     assert accuracies(shared.stdout) == accuracies(sent.stdout)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_a_worker_in_a_process_table_of_its_own_takes_the_servers(tmp_path):
     apart = "unshare --pid --fork --mount-proc"
@@ -54,6 +56,7 @@ def test_a_worker_in_a_process_table_of_its_own_takes_the_servers(tmp_path):
     assert job.stdout.count("no memory in common") == 2, job.stdout + job.stderr
 
 
+@pytest.mark.long
 def test_a_limit_on_files_leaves_the_servers(tmp_path):
     """As a batch system sets it: it holds for memory that is shared, too."""
     limited = f"ulimit -f 2000; exec {sys.executable} {PROGRAM} {SHORT} --num-epochs 1"
@@ -63,6 +66,7 @@ def test_a_limit_on_files_leaves_the_servers(tmp_path):
     assert len(set(accuracies(job.stdout)[0])) == 1
 
 
+@pytest.mark.long
 def test_a_killed_job_leaves_no_memory(tmp_path):
     def shared_kb():
         with open("/proc/meminfo") as lines:
