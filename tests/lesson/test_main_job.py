@@ -175,14 +175,14 @@ def test_parameters_of_another_network_are_refused(tmp_path):
 
 
 def test_a_full_disk_for_the_metrics_does_not_end_the_training(tmp_path, capsys):
+    (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
     progress = Progress(0, 1, log_dir=str(tmp_path))
     progress.epoch_started(0)
-    progress._metrics.file = open("/dev/full", "w")  # noqa: SIM115  closed below
     progress.epoch_done(0, {"accuracy": 0.5, "loss": 1.0}, 0.1)
     progress.close()
     printed = capsys.readouterr()
     assert printed.out == "Epoch 0: Test_acc 0.500000\n"
-    assert "/dev/full: epoch 0 could not be written: No space left on device" in printed.err
+    assert "metrics.jsonl: epoch 0 could not be written: No space left on device" in printed.err
 
 
 def test_metrics_are_json_also_where_the_loss_is_no_number(tmp_path):

@@ -5,13 +5,14 @@ import mxnet_setup  # noqa: F401  first
 import mxnet as mx
 
 from process.failure import run
+from workers import Workers
 
 
 def main():
     store = mx.kv.create("dist_sync")
     if store.rank == 1:
         raise ValueError("on purpose")
-    store._barrier()
+    Workers(store).barrier()
 
 
 run(main, "raise_on_one.py")

@@ -131,7 +131,9 @@ def all_optimizers():
 
 def steps(net, trainer, first, last):
     for step in range(first, last):
-        data = [mx.nd.random.uniform(shape=(4, 3), ctx=c) * 0 + step + 1 for c in trainer._contexts]
+        data = [
+            mx.nd.random.uniform(shape=(4, 3), ctx=c) * 0 + step + 1 for c in net.weight.list_ctx()
+        ]
         with mx.autograd.record():
             losses = [(net(x) ** 2).sum() for x in data]
         mx.autograd.backward(losses)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -31,11 +32,16 @@ def test_in_dist_async_all_workers_see_the_flag(tmp_path):
     assert job.status == 0 and job.text().count("seen in step") == 2, job.text()
 
 
-def wait_until_it_listens(pid):
-    end = time.monotonic() + 100
-    while not catches(pid, signal.SIGTERM):
+def wait_until_it_waits_in_mxnet(pid):
+    """It takes requests, and MXNet has opened its sockets."""
+    files, end = Path(f"/proc/{pid}/fd"), time.monotonic() + 100
+    while not (catches(pid, signal.SIGTERM) and has_sockets(files)):
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def has_sockets(files):
+    return any(os.readlink(file).startswith("socket:") for file in files.iterdir())
 
 
 def test_before_the_training_there_is_nothing_to_save(tmp_path):
@@ -48,8 +54,7 @@ def test_before_the_training_there_is_nothing_to_save(tmp_path):
         "DMLC_NUM_SERVER": "1",
     }
     job = training(tmp_path, tmp_path / "model", env=nowhere)
-    wait_until_it_listens(job.pid)
-    time.sleep(2)
+    wait_until_it_waits_in_mxnet(job.pid)
     os.kill(job.pid, signal.SIGTERM)
     finished(job, 75)
     assert "SIGTERM: stopped before the training began" in job.text()
@@ -82,9 +87,12 @@ def test_who_waits_for_the_files_has_no_time_limit():
     """The other way round, the test before: a second of grace, and no step for three."""
     program = (
         "import os, signal, time\n"
+        "import mxnet_setup\n"
+        "import mxnet as mx\n"
         "from saving.stopper import Stopper\n"
+        "from workers import Workers\n"
         "with Stopper(True) as stopper:\n"
-        "    stopper._is_training = True\n"
+        "    stopper.watch_training(Workers(mx.kv.create('local')))\n"
         "    os.kill(os.getpid(), signal.SIGUSR1)\n"
         "    stopper.save()\n"
         "    time.sleep(3)\n"

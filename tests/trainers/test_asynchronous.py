@@ -5,6 +5,7 @@ import math
 import pickle
 
 import mxnet as mx
+import numpy as np
 import pytest
 
 from launching import TRAIN, accuracies, launch
@@ -59,9 +60,13 @@ def test_rates_of_single_weights_reach_the_servers():
         param.initialize()
     inner = mx.optimizer.SGD(learning_rate=0.1, wd=0.01)
     trainer = AsyncTrainer(params, inner, mx.kv.create("local"))
-    sent = pickle.loads(pickle.dumps(trainer._optimizer)).inner  # as the store does
-    assert sent._get_lrs([0, 1, 2]) == pytest.approx([0.1, 6.4, 0])
-    assert sent._get_wds([0, 1, 2]) == pytest.approx([0.01, 0.005, 0.01])
+    sent = pickle.loads(pickle.dumps(trainer.optimizer)).inner  # as the store does
+    update, moved, decayed = mx.optimizer.get_updater(sent), mx.nd.zeros(3), mx.nd.ones(3)
+    for index in range(3):
+        update(index, mx.nd.ones(1), moved[index : index + 1])
+        update(index, mx.nd.zeros(1), decayed[index : index + 1])
+    np.testing.assert_allclose(moved.asnumpy(), [-0.1, -6.4, 0], rtol=1e-6)
+    np.testing.assert_allclose(decayed.asnumpy(), [1 - 0.1 * 0.01, 1 - 6.4 * 0.005, 1], rtol=1e-6)
 
 
 def test_an_optimizer_without_momentum_gets_a_lower_rate():

@@ -109,7 +109,7 @@ def test_lookahead_goes_by_the_step_also_where_there_were_more_updates():
     lookahead = Lookahead([param], period=2, num_steps=6)
     trainer = WorkerTrainer([param], mx.optimizer.SGD(learning_rate=0.5), lambda step: 0.1)
     trainer.lookahead = lookahead
-    trainer._optimizer.begin_num_update = 700
+    trainer.optimizer.begin_num_update = 700
     weight, average = 1.0, None
     for number in range(1, 7):
         with mx.autograd.record():
@@ -122,7 +122,7 @@ def test_lookahead_goes_by_the_step_also_where_there_were_more_updates():
             average = weight if average is None else kept * average + (1 - kept) * weight
             weight = average
         assert param.data().asscalar() == pytest.approx(weight)
-    assert trainer._optimizer.num_update == 706
+    assert trainer.optimizer.num_update == 706
 
 
 @pytest.mark.long
