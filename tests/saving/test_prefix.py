@@ -95,23 +95,31 @@ def test_another_job_of_the_launcher_is_named(tmp_path, holder, monkeypatch):
             pass
 
 
+CROWD = """
+import os, sys
+from process.failure import UsageError
+from saving.prefix import hold
+print("ready", flush=True)
+sys.stdin.readline()
+turns = 0
+while turns < 300:
+    try:
+        with hold(sys.argv[1]):
+            os.mkdir(sys.argv[1] + "-inside")
+            turns += 1
+            os.rmdir(sys.argv[1] + "-inside")
+    except UsageError:
+        pass
+"""
+
+
 def test_a_lock_that_was_removed_while_somebody_came_is_not_taken_for_held(tmp_path):
     """Many processes, one after the other in the lock, each for a moment: never two at once."""
-    program = (
-        "import os, sys\n"
-        "from process.failure import UsageError\n"
-        "from saving.prefix import hold\n"
-        "turns = 0\n"
-        "while turns < 50:\n"
-        "    try:\n"
-        "        with hold(sys.argv[1]):\n"
-        "            os.mkdir(sys.argv[1] + '-inside')\n"
-        "            turns += 1\n"
-        "            os.rmdir(sys.argv[1] + '-inside')\n"
-        "    except UsageError:\n"
-        "        pass\n"
-    )
     env = {**os.environ, "PYTHONPATH": str(ROOT / "cifar10_dist")}
-    command = [sys.executable, "-c", program, str(tmp_path / "model")]
-    jobs = [subprocess.Popen(command, env=env) for _ in range(4)]
-    assert [job.wait(100) for job in jobs] == [0] * 4
+    pipes, command = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE), [sys.executable, "-c"]
+    command += [CROWD, str(tmp_path / "model")]
+    crowd = [subprocess.Popen(command, env=env, text=True, **pipes) for _ in range(4)]
+    assert [process.stdout.readline() for process in crowd] == ["ready\n"] * 4
+    for process in crowd:
+        process.stdin.close()
+    assert [process.wait(100) for process in crowd] == [0] * 4
