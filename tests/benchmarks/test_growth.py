@@ -201,12 +201,8 @@ def test_two_hosts_are_measured(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     with open(tmp_path / "growth.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [(r["workers"], r["servers"], r["overlap"]) for r in rows] == [
-        ("2", "2", "0"),
-        ("2", "2", "1"),
-    ]
+    assert [r["workers"] + r["servers"] + r["overlap"] for r in rows] == ["220", "221"]
     for row in rows:
         assert float(row["step_s"]) > 0 and float(row["number_s"]) > 0
-        assert 0 <= float(row["busy"]) <= 1
-        assert row["date"] and row["machine"] and row["python"]
+        assert 0 <= float(row["busy"]) <= 1 and row["date"] and row["machine"] and row["python"]
     assert not (ROOT / ".cluster" / "test-growth").exists()
