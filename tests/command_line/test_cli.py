@@ -83,7 +83,9 @@ def test_a_mistake_ends_the_program_with_one_line_and_status_2(options, tmp_path
 
 @pytest.mark.parametrize("error", ["MemoryError()", "ValueError('cudaMalloc: out of memory')"])
 def test_too_little_memory_ends_a_program_with_one_line(error, tmp_path):
-    program = f"from ground.failure import run\ndef main(): raise {error}\nrun(main, 'p')"
+    program = (
+        f"from ground.failure import exit_with\ndef main(): raise {error}\nexit_with(main, 'p')"
+    )
     job = launch(tmp_path, "-c", program, program="-u")
     assert job.status == 1
     assert re.fullmatch("p: error: out of memory: .*; try smaller sizes\n", job.stderr), job.stderr

@@ -23,9 +23,9 @@ from launching import (
 from restarting import GLOBAL_BATCH, OPTIONS, PROGRAM, assert_same, finished, training
 
 TIME_BUDGET_S = 320
-SHARES = "cluster"
+SHARES = "batch systems"
 WHY_NOT = why_no_cluster("slurm", "sge", "mpi")
-pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
 SYSTEMS = ("mpi", "slurm", "sge")
 SUM = (sys.executable, SUM_RANKS)
 SMALL = "--data synthetic --num-examples 512 --network resnet --num-layers 8 --batch-size 64"

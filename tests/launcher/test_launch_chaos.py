@@ -21,7 +21,7 @@ RUNS = {"ssh": 10}
 if "LAUNCH_CHAOS_RUNS" in os.environ:
     RUNS = dict.fromkeys(("ssh", "mpi", "slurm", "sge"), int(os.environ["LAUNCH_CHAOS_RUNS"]))
 TIME_BUDGET_S = sum(runs * (4 if launcher == "ssh" else 15) for launcher, runs in RUNS.items())
-SHARES = "cluster"
+pytestmark = pytest.mark.long
 BATCH = ("mpi", "slurm", "sge")
 SYNC = ("--sync-dst-dir", "/home/ubuntu/job")
 WAIT = "echo up; sleep 100 & python -c 'import time; time.sleep(99)'"

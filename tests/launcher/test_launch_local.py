@@ -44,6 +44,7 @@ def test_a_worker_that_ends_with_0_stops_nobody(tmp_path):
     assert "[worker 1] done" in job.out.read_text()
 
 
+@pytest.mark.long
 def test_who_does_not_heed_term_is_killed_after_3_s(tmp_path):
     start = time.monotonic()
     stubborn = "trap '' TERM; while :; do sleep 1; done"
@@ -54,6 +55,7 @@ def test_who_does_not_heed_term_is_killed_after_3_s(tmp_path):
     assert 3 < time.monotonic() - start < 6
 
 
+@pytest.mark.long
 def test_a_plain_exception_in_a_worker_ends_the_job(tmp_path):
     start = time.monotonic()
     job = launch(
@@ -108,6 +110,7 @@ def test_the_program_below_a_shell_has_time_to_save(tmp_path):
     assert job.wait(10) == 75
 
 
+@pytest.mark.long
 def test_a_shell_tells_the_status_of_a_program_that_takes_its_time_to_end(tmp_path):
     """MXNet's threads end after the first one, and until then the shell has not been told."""
     program = """if True:
@@ -167,6 +170,7 @@ def test_usr1_goes_to_the_workers(tmp_path):
     assert job.out.read_text().count("got it") == 2
 
 
+@pytest.mark.long
 def test_two_jobs_at_once_both_finish_and_listen_on_loopback_only(tmp_path):
     command = ("-n", 2, "-s", 1, "--no-check", "python", SUM_RANKS, "--sleep", 3)
     jobs = [Job(tmp_path, *command) for _ in range(2)]

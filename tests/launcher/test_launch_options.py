@@ -288,6 +288,7 @@ def test_a_refused_login_is_told_beside_one_that_hangs(tmp_path):
     assert "d2: no connection: no answer within 2 s" in done.stderr
 
 
+@pytest.mark.long
 def test_a_login_that_a_busy_server_drops_is_tried_again(tmp_path):
     dropped = "echo 'kex_exchange_identification: Connection closed by remote host' >&2; exit 255"
     count = f"echo x >> {tmp_path}/logins; [ $(wc -l < {tmp_path}/logins) -gt 2 ]"
@@ -321,6 +322,7 @@ def test_a_greeting_like_a_report_is_passed_over(tmp_path, greeting):
     assert job.status == 0, job.text()
 
 
+@pytest.mark.long
 def test_a_host_that_takes_no_orders_holds_up_nothing(tmp_path):
     """It answers, then reads no more: 300 kB of orders do not fit into the pipe to it."""
     ready = {"hostname": "d1", "python": "3.6", "executable": "p", "processors": 1, "ssh": None}
@@ -381,6 +383,7 @@ def test_a_time_limit_gives_124(tmp_path):
     assert "--timeout: not done after 1.5 s" in job.last_words()
 
 
+@pytest.mark.long
 def test_a_time_limit_ends_the_whole_job(tmp_path):
     options = ("--timeout", 4, "--max-restarts", 3, "--min-uptime", 0)
     job = launch(tmp_path, "-n", 1, "--no-check", *options, "sleep 1.5; exit 3", timeout=30)
@@ -406,6 +409,7 @@ def test_a_stall_prints_the_stacks(tmp_path):
     assert 'wait.py", line 3 in waits' in (tmp_path / "logs" / "worker-0.log").read_text()
 
 
+@pytest.mark.long
 def test_a_start_that_does_not_complete_names_who_is_missing(tmp_path):
     (tmp_path / "late.py").write_text(
         "import os, time\nif os.environ.get('LAUNCH_WORKER_ID') == '1': time.sleep(60)\n"
@@ -445,6 +449,7 @@ def test_a_job_that_fails_at_once_does_not_start_again(tmp_path):
     assert "sooner than --min-uptime 30" in job.last_words()
 
 
+@pytest.mark.long
 def test_the_time_to_end_the_others_is_no_uptime(tmp_path):
     command = shell(worker0="sleep 0.5; exit 4", other="trap '' TERM; sleep 60 & wait; wait")
     options = ["--max-restarts", 1, "--min-uptime", 2]
@@ -495,6 +500,7 @@ def test_a_stop_on_request_is_not_restarted(tmp_path):
     assert job.wait(10) == 143
 
 
+@pytest.mark.long
 def test_a_port_that_is_taken_meanwhile_makes_the_start_repeat(tmp_path):
     """The first scheduler finds its port taken, as if another program had been faster."""
     thief = (
@@ -512,6 +518,7 @@ def test_a_port_that_is_taken_meanwhile_makes_the_start_repeat(tmp_path):
     assert job.out.read_text().count("sum 3") == 2
 
 
+@pytest.mark.long
 def test_a_pinned_port_that_is_taken_is_a_mistake(tmp_path):
     first = Job(tmp_path, "-n", 1, "--no-check", "--port", 15123, "echo up; sleep 3")
     first.wait_for("[worker 0] up")
@@ -528,6 +535,7 @@ def test_help_is_a_manual():
     assert max(map(len, done.stdout.splitlines())) <= 100
 
 
+@pytest.mark.long
 def test_it_works_inside_a_notebook_cell(tmp_path):
     from nbclient import NotebookClient
     from nbformat.v4 import new_code_cell, new_notebook

@@ -13,6 +13,7 @@ import pytest
 from launching import ROOT, Job, shell
 
 TIME_BUDGET_S = 130
+pytestmark = pytest.mark.long
 LAUNCH = [sys.executable, str(ROOT / "tools" / "launch.py"), "-n", "1", "-s", "1", "--no-check"]
 SAVE = "trap 'echo going on; touch saved; exit 75' TERM; echo up; "
 SAVE += "while :; do echo a line about as long as one of training is; done"

@@ -14,8 +14,10 @@ import pytest
 from launching import CLUSTER, PROGRAMS, ROOT, Job, cluster, launch, on_hosts, shell, why_no_cluster
 
 TIME_BUDGET_S = 180
-SHARES = "cluster"
-pytestmark = pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or "")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or ""),
+]
 SUM = "python /home/ubuntu/job/sum_ranks.py"
 
 

@@ -15,6 +15,7 @@ from launcher.connection import BOOTSTRAP, REMOTE_PYTHON
 from launching import ROOT, Job, shell
 
 TIME_BUDGET_S = 110
+pytestmark = pytest.mark.long
 WAIT = "echo up; exec sleep 60"
 
 

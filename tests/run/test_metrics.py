@@ -62,6 +62,7 @@ def test_tensorboard_gets_the_same_numbers(folder):
     assert read_events(path) == [pytest.approx(row, rel=1e-6) for row in rows]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["dist_sync", "dist_async"])
 def test_training_is_scored_on_every_example_of_all_workers_and_devices_once(tmp_path, kind):
     program = (sys.executable, PROGRAMS / "keep_scores.py", tmp_path, *FEW)
@@ -80,6 +81,7 @@ def test_training_is_scored_on_every_example_of_all_workers_and_devices_once(tmp
     assert row["train_loss"] == pytest.approx(loss.mean(), rel=1e-5)
 
 
+@pytest.mark.long
 def test_without_top_k_there_is_none(tmp_path):
     options = ("--num-epochs", "1", "--log-dir", tmp_path)
     job = launch(tmp_path, "-n", 1, *TRAIN, *FEW, *options)

@@ -110,6 +110,7 @@ def test_first_layers_pass_all_but_the_last_two_buckets(bucket_bytes, events, mo
     assert len(seen) - len(set(seen)) == events.count("waits")  # two devices
 
 
+@pytest.mark.long
 def test_p3_sends_slices_and_ends_at_the_same_parameters(tmp_path):
     few = "--data synthetic --network resnet --num-layers 8 --num-examples 128 --batch-size 32"
     options = (*few.split(), "--num-epochs", "1", "--allreduce", "servers", "--model-prefix")
