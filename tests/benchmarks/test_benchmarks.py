@@ -38,6 +38,7 @@ def test_the_same_figures_have_the_ratio_one():
     assert ratio([3.0] * 4, [3.0] * 4).high == 1
 
 
+@pytest.mark.long
 def test_what_the_program_prints_is_what_is_read():
     found = run([*ours("fast", batch_size=16, steps=9, lines=3)])
     assert {"speed", "parameters", "peak_mb", "first_batch_s", "accuracy", "seconds"} <= {*found}

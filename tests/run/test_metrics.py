@@ -40,12 +40,14 @@ def folder(tmp_path_factory):
     return found
 
 
+@pytest.mark.long
 def test_the_folder_is_named_after_the_run(folder):
     assert folder.name == "resnet8-2workers-1device-batch32-float32"
     args = SimpleNamespace(network="fast", num_layers=None, batch_size=128)
     assert run_name(args, "bfloat16", 1, 4) == "fast-1worker-4devices-batch128-bfloat16"
 
 
+@pytest.mark.long
 def test_a_row_tells_of_learning_and_of_time(folder):
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert [row["epoch"] for row in rows] == [0, 1]
@@ -56,6 +58,7 @@ def test_a_row_tells_of_learning_and_of_time(folder):
     assert 0 < rows[1]["train_loss"] < rows[0]["train_loss"] < 5
 
 
+@pytest.mark.long
 def test_tensorboard_gets_the_same_numbers(folder):
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     (path,) = folder.glob("events*")

@@ -239,6 +239,7 @@ def resident_bytes():
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("num_workers", [1, 2])
 @pytest.mark.parametrize("num_examples", [48, 40])
 def test_streaming_needs_no_more_memory_after_many_epochs(tmp_path, num_workers, num_examples):

@@ -64,6 +64,7 @@ def test_the_threshold_is_what_workers_and_servers_read_alike():
         compression_params("2bit", 0.0001, 512)
 
 
+@pytest.mark.long
 def test_gluons_own_trainer_still_refuses(tmp_path):
     """Once it does not, compression.py has nothing left to do."""
     job = launch(tmp_path, "-n", 1, sys.executable, "-c", COMPRESSED)
