@@ -19,15 +19,15 @@ import re
 import signal
 import sys
 
-from launcher import allocation, dryrun, local, mpi, sge, slurm, ssh, submit
-from launcher.environment import EnvironmentMistake, make_mask, passed
-from launcher.hosts import LOCAL, HostsError, read_hosts
-from launcher.job import Job, PlacementMistake, place
-from launcher.options import make_parser
-from launcher.output import Console, open_closed_streams
-from launcher.record import Record, locked
-from launcher.restarts import run_job
-from launcher.writer import finish
+from launcher.job.environment import EnvironmentMistake, make_mask, passed
+from launcher.job.hosts import LOCAL, HostsError, read_hosts
+from launcher.job.job import Job, PlacementMistake, place
+from launcher.options.flags import make_parser
+from launcher.starting import allocation, dryrun, local, mpi, sge, slurm, ssh, submit
+from launcher.telling.output import Console, open_closed_streams
+from launcher.telling.record import Record, locked
+from launcher.telling.writer import finish
+from launcher.watching.restarts import run_job
 
 STARTERS = {"local": local, "ssh": ssh, "mpi": mpi, "slurm": slurm, "sge": sge}
 SUBMITTED = ("slurm", "sge")  # outside of an allocation

@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from launcher.allocation import find_hosts
-from launcher.hosts import HostsError
+from launcher.job.hosts import HostsError
+from launcher.starting.allocation import find_hosts
 from launching import launch
 
 TIME_BUDGET_S = 20

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.addresses import ELSEWHERE, announced_address, announced_rank, scheduler_address
-from launcher.hosts import Host, HostsError, parse_host, read_hosts
-from launcher.job import PlacementMistake, place
-from launcher.registration import Registration
+from launcher.job.addresses import ELSEWHERE, announced_address, announced_rank, scheduler_address
+from launcher.job.hosts import Host, HostsError, parse_host, read_hosts
+from launcher.job.job import PlacementMistake, place
+from launcher.watching.registration import Registration
 
 TIME_BUDGET_S = 10
 

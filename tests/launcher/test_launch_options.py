@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launch import parse_args
-from launcher.report import hint
+from launcher.telling.report import hint
 from launching import ROOT, SUM_RANKS, Job, launch, shell
 
 TIME_BUDGET_S = 150
@@ -260,8 +260,7 @@ def false_ssh(folder, *lines):
 
 def changed(hosts, env, *changes):
     """Run the launcher on these hosts with some of its own settings changed."""
-    modules = "launch, launcher.attempt, launcher.logins, launcher.preflight"
-    program = [f"import pathlib, sys, {modules}", *changes]
+    program = ["import launch, pathlib, sys, launcher.watching", *changes]
     program += [f"sys.exit(launch.main(['-n', '1', '-H', '{hosts}', 'true']))"]
     return subprocess.run(
         [sys.executable, "-c", "\n".join(program)],
@@ -273,7 +272,7 @@ def changed(hosts, env, *changes):
 
 def test_a_login_that_hangs_is_given_up(tmp_path):
     env = false_ssh(tmp_path, NO_SETTINGS, "exec sleep 77")
-    done = changed("d1,", env, "launcher.logins.LOGIN_S = 2")
+    done = changed("d1,", env, "launcher.watching.logins.LOGIN_S = 2")
     assert done.returncode == 255
     assert done.stderr == "[launch] d1: no connection: no answer within 2 s\n"
 
@@ -282,7 +281,7 @@ def test_a_refused_login_is_told_beside_one_that_hangs(tmp_path):
     refused = "echo 'alice@d1: Permission denied (publickey).' >&2; exit 255"
     act = f"case $* in *d1*) {refused};; esac"
     env = false_ssh(tmp_path, NO_SETTINGS, act, "exec sleep 77")
-    done = changed("d1,d2", env, "launcher.logins.LOGIN_S = 2")
+    done = changed("d1,d2", env, "launcher.watching.logins.LOGIN_S = 2")
     assert done.returncode == 255
     assert "d1: no connection: alice@d1: Permission denied" in done.stderr
     assert "d2: no connection: no answer within 2 s" in done.stderr
@@ -301,8 +300,8 @@ def test_a_host_that_does_not_answer_a_question_is_named(tmp_path):
     """Its folder is on a network that is away, say: a look at it never returns."""
     env = false_ssh(tmp_path, NO_SETTINGS, 'exec sh -c "$last"')
     (tmp_path / "never.py").write_text("import time; time.sleep(77)")
-    never = f"launcher.preflight.SOURCE = pathlib.Path('{tmp_path}/never.py')"
-    done = changed("d1,", env, "launcher.attempt.ANSWER_S = 2", never)
+    never = f"launcher.watching.preflight.SOURCE = pathlib.Path('{tmp_path}/never.py')"
+    done = changed("d1,", env, "launcher.watching.attempt.ANSWER_S = 2", never)
     assert done.returncode == 255
     assert "d1: no answer within 2 s" in done.stderr
 

@@ -4,12 +4,12 @@ import signal
 import time
 from dataclasses import dataclass, replace
 
-from launcher.attempt import Attempt
-from launcher.report import explain
-from launcher.watch import SAVED, Failure
+from launcher.job.statuses import SAVED, USAGE
+from launcher.telling.report import explain
+from launcher.watching.attempt import Attempt
+from launcher.watching.watch import Failure
 
 REPEATS = 3  # of a start that did not work out: another program took the port
-USAGE = 2  # the exit status of a program whose command line is wrong
 AWAY_S = 2  # between two tries to reach a host
 
 

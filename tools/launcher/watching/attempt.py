@@ -6,12 +6,14 @@ import signal
 import threading
 import time
 
-from launcher import job as jobs
-from launcher import preflight, ssh
-from launcher.addresses import scheduler_address
-from launcher.logins import Logins
-from launcher.watch import SAVED, Failure, Member, Watch
-from launcher.writer import LAST_BYTES
+from launcher.job import job as jobs
+from launcher.job.addresses import scheduler_address
+from launcher.job.statuses import SAVED
+from launcher.starting import ssh
+from launcher.telling.writer import LAST_BYTES
+from launcher.watching import preflight
+from launcher.watching.logins import Logins
+from launcher.watching.watch import Failure, Member, Watch
 
 GRACE_S = 3  # between TERM and KILL when something has failed
 FINISH_S = 15  # for servers and scheduler to end by themselves after the last worker

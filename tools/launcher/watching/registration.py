@@ -6,7 +6,7 @@ which process that is (`addresses.announced_address`), so the ranks are not assu
 
 import re
 
-from launcher.addresses import announced_rank
+from launcher.job.addresses import announced_rank
 
 # anywhere in the line, or a part of it: two threads of ps-lite may write at once
 _VERBOSE = re.compile(r"\S*ps-lite\S*van\S*:\d+: |Meta: request=|control=\{ |, is_recovery=\d")

@@ -6,8 +6,10 @@ import time
 from dataclasses import dataclass, field
 from typing import List, Tuple
 
-from launcher.addresses import announced_address
-from launcher.hosts import Host
+from launcher.job.addresses import announced_address
+from launcher.job.hosts import Host
+
+ROLES = ("scheduler", "server", "worker")
 
 
 @dataclass

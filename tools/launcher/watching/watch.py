@@ -6,16 +6,14 @@ import signal
 import time
 from dataclasses import dataclass, field
 
-from launcher import allocation
-from launcher.connection import Connection
-from launcher.job import Process
-from launcher.registration import Registration
-from launcher.report import describe, shell_status
-from launcher.writer import HOLD_BYTES
+from launcher.job.job import Process
+from launcher.job.statuses import TIMED_OUT, describe, shell_status
+from launcher.starting import allocation
+from launcher.telling.writer import HOLD_BYTES
+from launcher.watching.connection import Connection
+from launcher.watching.registration import Registration
 
 SILENCE_S = 10  # a host that is silent for this long is lost
-SAVED = 75  # a program's exit status for "stopped on request, after saving: start me again"
-TIMED_OUT = 124
 
 
 class Failure(Exception):

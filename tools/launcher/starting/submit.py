@@ -13,10 +13,10 @@ import subprocess
 import sys
 import time
 
-from launcher.environment import SECRET
-from launcher.watch import SAVED
+from launcher.job.environment import SECRET
+from launcher.job.statuses import SAVED
 
-LAUNCH = pathlib.Path(__file__).resolve().parent.parent / "launch.py"
+LAUNCH = pathlib.Path(__file__).resolve().parents[2] / "launch.py"
 POLL_S = 0.2  # between two looks at the output
 LOOK_S = 2  # between two questions to the batch system
 MARGIN_S = 30  # beyond --grace, for a job that was asked to end

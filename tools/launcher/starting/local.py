@@ -5,7 +5,7 @@ import pathlib
 import shutil
 import sys
 
-from launcher.connection import REMOTE_PYTHON
+from launcher.remote.bootstrap import REMOTE_PYTHON
 
 
 def supervisor(_host=None, _options=None):

@@ -1,39 +1,14 @@
 """Print the lines of all processes, each with the name of the process that wrote it."""
 
-import argparse
 import os
-import re
 import signal
 import sys
 import time
 
-from launcher.writer import Writer
+from launcher.job.job import ROLES
+from launcher.telling.writer import Writer
 
-ROLES = ("scheduler", "server", "worker")
 REDRAW_S = 1  # a line that ends in \r (a progress bar) is shown at most this often
-
-
-def parse_show(text):
-    """Read `--show`: `worker:0,server:*`; a role alone means all of it.
-
-    Returns
-    -------
-    set of (str, int or None)
-        Roles, and ranks of them; None for all ranks.
-
-    Raises
-    ------
-    argparse.ArgumentTypeError
-    """
-    wanted = set()
-    for item in text.split(","):
-        match = re.fullmatch(r"(\w+)(?::(\*|[0-9]+))?", item.strip())
-        if not match or match[1] not in ROLES:
-            raise argparse.ArgumentTypeError(
-                f"{item!r} is not like worker:0, server:* or scheduler"
-            )
-        wanted.add((match[1], int(match[2]) if match[2] not in (None, "*") else None))
-    return wanted
 
 
 def open_closed_streams():

@@ -6,8 +6,8 @@ import shlex
 from dataclasses import dataclass
 from typing import List
 
-from launcher.connection import REMOTE
-from launcher.job import sets_variable
+from launcher.job.job import sets_variable
+from launcher.remote.bootstrap import REMOTE
 
 SOURCE = REMOTE / "hostcheck.py"
 MIB = 1 << 20

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import tempfile
 
-from launcher.connection import REMOTE_PYTHON
+from launcher.remote.bootstrap import REMOTE_PYTHON
 
 MISSING = "ssh is not installed here: apt-get install openssh-client"
 CONNECT_S = 10

@@ -3,8 +3,8 @@
 import argparse
 import re
 
-from launcher import manual
-from launcher.output import parse_show
+from launcher.job.job import ROLES
+from launcher.options import manual
 
 
 def given(text):
@@ -39,6 +39,29 @@ def port(text):
     if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port: 1 to 65535")
     return int(text)
+
+
+def parse_show(text):
+    """Read `--show`: `worker:0,server:*`; a role alone means all of it.
+
+    Returns
+    -------
+    set of (str, int or None)
+        Roles, and ranks of them; None for all ranks.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+    """
+    wanted = set()
+    for item in text.split(","):
+        match = re.fullmatch(r"(\w+)(?::(\*|[0-9]+))?", item.strip())
+        if not match or match[1] not in ROLES:
+            raise argparse.ArgumentTypeError(
+                f"{item!r} is not like worker:0, server:* or scheduler"
+            )
+        wanted.add((match[1], int(match[2]) if match[2] not in (None, "*") else None))
+    return wanted
 
 
 def make_parser(description, launchers):

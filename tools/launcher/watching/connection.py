@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import pathlib
 import re
 import signal
 import socket
@@ -12,22 +11,9 @@ import sys
 import threading
 import time
 
-from launcher.writer import Writer
+from launcher.remote.bootstrap import BOOTSTRAP
+from launcher.telling.writer import Writer
 
-REMOTE = pathlib.Path(__file__).parent / "remote"
-
-MODULES = ("host", "processes", "supervisor")  # in the order in which they import each other
-
-# What the Python on the host reads first: one line that carries the modules and runs them.
-_MODULES = {name: (REMOTE / f"{name}.py").read_text() for name in MODULES}
-BOOTSTRAP = f"""
-import sys, types
-sys.argv[0] = "mxnet-launch-supervisor"
-for name, source in {_MODULES!r}.items():
-    module = sys.modules[name] = types.ModuleType(name)
-    exec(compile(source, name + ".py", "exec"), module.__dict__)
-sys.modules["supervisor"].Supervisor().run()
-"""
 # What a supervisor reports, and the fields of each report; some have a "why" where it failed.
 REPORTS = {
     "ready": {"hostname", "python", "executable", "processors", "ssh"},
@@ -47,7 +33,6 @@ STREAM = socket.SOCK_STREAM
 PACKETS = socket.SOCK_SEQPACKET if sys.platform.startswith("linux") else STREAM
 DROPPED = re.compile("kex_exchange_identification|Connection (closed|reset) by")
 REFUSED = re.compile("denied|refused|timed out|resolve|No route|UNKNOWN port|Too many auth")
-REMOTE_PYTHON = "import sys;exec(eval(sys.stdin.buffer.readline()))"
 
 
 class Connection:

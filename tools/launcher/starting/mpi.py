@@ -10,8 +10,8 @@ import os
 import shlex
 import subprocess
 
-from launcher import ssh
-from launcher.connection import REMOTE_PYTHON
+from launcher.remote.bootstrap import REMOTE_PYTHON
+from launcher.starting import ssh
 
 MISSING = "mpirun is not installed here: apt-get install openmpi-bin (or mpich)"
 ONE_HOST = {  # by family: what runs one process on a host, on any of its processors

@@ -7,11 +7,11 @@ import shlex
 import signal
 import subprocess
 
-from launcher import local
-from launcher.connection import REMOTE_PYTHON
-from launcher.environment import SECRET, TRAINING, EnvironmentMistake
-from launcher.hosts import read_hosts
-from launcher.submit import Refused, submitted
+from launcher.job.environment import SECRET, TRAINING, EnvironmentMistake
+from launcher.job.hosts import read_hosts
+from launcher.remote.bootstrap import REMOTE_PYTHON
+from launcher.starting import local
+from launcher.starting.submit import Refused, submitted
 
 QRSH = ["qrsh", "-inherit", "-v", "PATH"]
 

@@ -5,9 +5,9 @@ import re
 import shlex
 import subprocess
 
-from launcher import job as jobs
-from launcher import local, ssh
-from launcher.environment import SECRET, mask_words
+from launcher.job import job as jobs
+from launcher.job.environment import SECRET, mask_words
+from launcher.starting import local, ssh
 
 PORT = 9091  # of the scheduler, without --port
 # The address of a host that routes to the scheduler's, or that of an interface. It is announced in

@@ -9,9 +9,9 @@ import platform
 import sys
 import time
 
-from launcher.environment import mask_words, visible
-from launcher.report import shell_status
-from launcher.writer import Writer
+from launcher.job.environment import mask_words, visible
+from launcher.job.statuses import shell_status
+from launcher.telling.writer import Writer
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ import pathlib
 import re
 import subprocess
 
-from launcher.hosts import HostsError, parse_host
+from launcher.job.hosts import HostsError, parse_host
 
 
 def find_hosts(environ=os.environ):

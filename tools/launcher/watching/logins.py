@@ -4,9 +4,9 @@ import collections
 import random
 import time
 
-from launcher import ssh
-from launcher.connection import Connection
-from launcher.watch import Failure
+from launcher.starting import ssh
+from launcher.watching.connection import Connection
+from launcher.watching.watch import Failure
 
 LOGIN_S = ssh.CONNECT_S + 20  # for all logins, slow ones included
 MOST_LOGINS = 6  # to one host

@@ -1,7 +1,6 @@
 """The last thing on the screen: what ended the job, and what to do about it."""
 
 import re
-import signal
 import time
 
 LONGEST = 400  # characters shown of a line; Python lists hundreds of modules after a crash
@@ -41,21 +40,6 @@ HINTS = (
     (None, 126, "not executable: chmod +x, or put its interpreter in front"),
     (None, 139, "a crash in native code: its stack is above, if Python could print it"),
 )  # fmt: skip
-
-
-def describe(status):
-    """An exit status in words, a signal by its name."""
-    if status >= 0:
-        return f"ended with status {status}"
-    try:
-        return f"was killed by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"was killed by signal {-status}"
-
-
-def shell_status(status):
-    """An exit status as a shell reports it: 128 + n for signal n."""
-    return 128 - status if status < 0 else status
 
 
 def hint(text, status):

@@ -8,9 +8,9 @@ import re
 import shlex
 import subprocess
 
-from launcher import local
-from launcher.hosts import read_hosts
-from launcher.submit import submitted
+from launcher.job.hosts import read_hosts
+from launcher.starting import local
+from launcher.starting.submit import submitted
 
 ONE_NODE = ("--nodes=1", "--ntasks=1", "--overlap", "--unbuffered", "--cpu-bind=none", "--mpi=none")
 
