@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.job.addresses import ELSEWHERE, announced_address, announced_rank, scheduler_address
-from launcher.job.hosts import Host, HostsError, parse_host, read_hosts
-from launcher.job.job import PlacementMistake, place
+from launcher.job.hosts import Host, parse_host, read_hosts
+from launcher.job.job import distribute
+from launcher.job.statuses import UsageError
 from launcher.watching.registration import Registration
 
 TIME_BUDGET_S = 10
@@ -37,7 +38,7 @@ def test_what_is_written_is_read(host):
 def test_any_text_is_a_host_or_a_mistake(text):
     try:
         host = parse_host(text or " x y")
-    except HostsError:
+    except UsageError:
         return
     words = [host.name, host.user or "a"]
     assert not any(word.startswith("-") or set(word) & set(" ;|&$`'\"<>\\\n*?()") for word in words)
@@ -91,7 +92,7 @@ def test_hosts_on_the_command_line():
 def test_a_mistake_is_told_with_its_line(tmp_path, line, why):
     file = tmp_path / "hosts"
     file.write_text(f"d0\n\n{line}\n")
-    with pytest.raises(HostsError, match=why) as caught:
+    with pytest.raises(UsageError, match=why) as caught:
         read_hosts(str(file))
     assert str(caught.value).startswith(f"{file}:3: {line!r}: ")
     assert "\n" not in str(caught.value)
@@ -101,14 +102,14 @@ def test_a_mistake_is_told_with_its_line(tmp_path, line, why):
 def test_a_file_without_hosts_is_a_mistake(tmp_path, content):
     file = tmp_path / "hosts"
     file.write_bytes(content)
-    with pytest.raises(HostsError, match=r"no hosts in it|not a text file"):
+    with pytest.raises(UsageError, match=r"no hosts in it|not a text file"):
         read_hosts(str(file))
 
 
 @given(st.integers(1, 20), st.integers(1, 20), st.integers(1, 9))
 def test_round_robin_is_the_published_placement(num_workers, num_servers, num_hosts):
     hosts = [Host(f"h{i}") for i in range(num_hosts)]
-    scheduler, *others = place(num_workers, num_servers, hosts)
+    scheduler, *others = distribute(num_workers, num_servers, hosts)
     assert scheduler.host == hosts[0]
     for i, process in enumerate(others):  # servers, then workers, as the old launcher dealt them
         assert process.host == hosts[i % num_hosts]
@@ -117,11 +118,11 @@ def test_round_robin_is_the_published_placement(num_workers, num_servers, num_ho
 
 def test_fill_fills_slots():
     hosts = [Host("a", slots=2), Host("b"), Host("c", slots=4)]
-    processes = place(4, 2, hosts, "fill")
+    processes = distribute(4, 2, hosts, "fill")
     assert [p.host.name for p in processes if p.role == "worker"] == ["a", "a", "b", "c"]
     assert [p.host.name for p in processes if p.role == "server"] == ["a", "b"]
-    with pytest.raises(PlacementMistake, match="8 workers, but the hosts have 7 slots"):
-        place(8, 1, hosts, "fill")
+    with pytest.raises(UsageError, match="8 workers, but the hosts have 7 slots"):
+        distribute(8, 1, hosts, "fill")
 
 
 @given(st.lists(st.ip_addresses(v=4), min_size=1, max_size=30))

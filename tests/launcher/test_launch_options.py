@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launch import parse_args
+from launcher.options.plan import plan
 from launcher.telling.report import hint
 from launching import ROOT, SUM_RANKS, Job, launch, shell
 
@@ -48,9 +49,16 @@ def test_any_words_reach_the_program_as_they_were(rest):
 
 
 def test_options_of_the_program_stay_its_own():
-    args = parse_args(["-n", "2", "train.py", "-s", "5", "-n", "9", "--sync", "x"])
-    assert args.command == ["train.py", "-s", "5", "-n", "9", "--sync", "x"]
-    assert (args.num_workers, args.num_servers) == (2, 2)
+    job = plan(parse_args(["-n", "2", "train.py", "-s", "5", "-n", "9", "--sync", "x"]))
+    assert job.command == ["train.py", "-s", "5", "-n", "9", "--sync", "x"]
+    assert (job.count("worker"), job.count("server")) == (2, 2)
+
+
+def test_a_plan_leaves_the_parsed_options_as_they_are():
+    words = ["-n", "2", "-H", "d1,", "--sync-dst-dir", "~/a", "--check", "--", "x"]
+    args = parse_args(words)
+    plan(args)
+    assert vars(args) == vars(parse_args(words))
 
 
 @pytest.mark.parametrize(
@@ -234,10 +242,10 @@ def test_a_folder_that_was_deleted_is_a_mistake(tmp_path, options):
 
 
 @pytest.mark.parametrize("value, shown", [("", False), ("0", False), ("1", True)])
-def test_only_a_number_makes_ps_lite_verbose(value, shown, monkeypatch):
-    assert parse_args(["-n", "1", "--env", f"PS_VERBOSE={value}", "x"]).verbose_ps == shown
-    monkeypatch.setenv("PS_VERBOSE", value)
-    assert parse_args(["-n", "1", "x"]).verbose_ps == shown
+def test_only_a_number_makes_ps_lite_verbose(value, shown):
+    args = parse_args(["-n", "1", "--env", f"PS_VERBOSE={value}", "x"])
+    assert plan(args, {}).shows_ps_lite == shown
+    assert plan(parse_args(["-n", "1", "x"]), {"PS_VERBOSE": value}).shows_ps_lite == shown
 
 
 def test_without_an_ssh_client_one_line_says_so(tmp_path):

@@ -2,6 +2,8 @@
 
 import re
 
+from launcher.job.statuses import UsageError
+
 # what training needs of the launching shell's environment on another host
 TRAINING = re.compile(r"(MXNET|DMLC|PS|OMP|KMP|NCCL)_\w+|LD_LIBRARY_PATH")
 # how a secret's name ends: GITHUB_TOKEN, PGPASSWORD, API_KEY; not AUTHOR, MONKEY or MAX_TOKENS
@@ -19,10 +21,6 @@ _LOGIN = re.compile(r"(\w+://[^/\s:@]*:)[^/\s@]+@")
 HIDDEN = "***"
 
 
-class EnvironmentMistake(ValueError):
-    """A variable on the command line that cannot be passed."""
-
-
 def parse(items, environ):
     """Read `NAME`, `NAME=VALUE` and (as published) `NAME:VALUE`.
 
@@ -33,7 +31,7 @@ def parse(items, environ):
 
     Raises
     ------
-    EnvironmentMistake
+    UsageError
         An item has no valid name, or a bare NAME is not set.
     """
     found = {}
@@ -41,10 +39,10 @@ def parse(items, environ):
         match = re.fullmatch(r"([A-Za-z_]\w*)(?:[=:](.*))?", item, re.DOTALL | re.ASCII)
         if not match:
             start = re.split("[=:]", item)[0]
-            raise EnvironmentMistake(f"{start!r} is not the name of a variable")
+            raise UsageError(f"{start!r} is not the name of a variable")
         name, value = match.groups()
         if value is None and name not in environ:
-            raise EnvironmentMistake(f"{name} is not set here; give its value: {name}=…")
+            raise UsageError(f"{name} is not set here; give its value: {name}=…")
         found[name] = environ[name] if value is None else value
     return found
 

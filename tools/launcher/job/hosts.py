@@ -11,12 +11,10 @@ import pathlib
 import re
 from dataclasses import dataclass
 
+from launcher.job.statuses import UsageError
+
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
 _HOST = re.compile(rf"(?:({_NAME})@)?(?:({_NAME})|\[([0-9A-Fa-f:.]+(?:%{_NAME})?)\])(?::(.*))?")
-
-
-class HostsError(ValueError):
-    """A mistake in the hosts; the message says where it is."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ LOCAL = Host("localhost")
 
 def _whole(text, highest, what):
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= highest:
-        raise HostsError(f"{what} must be a whole number from 1 to {highest}")
+        raise UsageError(f"{what} must be a whole number from 1 to {highest}")
     return int(text)
 
 
@@ -52,15 +50,15 @@ def parse_host(text):
 
     Raises
     ------
-    HostsError
-        The message lacks the place, which `read_hosts` adds.
+    UsageError
+        The message does not say where the host stands: `read_hosts` adds that.
     """
     address, *fields = text.split() or [""]
     match = _HOST.fullmatch(address)
     if address.count(":") > 1 and "[" not in address:
-        raise HostsError("an IPv6 address stands in brackets, as in [fd00::7]:22")
+        raise UsageError("an IPv6 address stands in brackets, as in [fd00::7]:22")
     if not match:
-        raise HostsError(f"{address!r} is not a host name: letters, digits, '.', '-' and '_' only")
+        raise UsageError(f"{address!r} is not a host name: letters, digits, '.', '-' and '_' only")
     user, name, ipv6, port = match.groups()
     values = {"user": user} if user else {}
     if port is not None:
@@ -68,11 +66,11 @@ def parse_host(text):
     for item in fields:
         key, equals, value = item.partition("=")
         if key not in ("slots", "user") or not equals:
-            raise HostsError(f"{item!r} is not known (slots=N and user=NAME are)")
+            raise UsageError(f"{item!r} is not known (slots=N and user=NAME are)")
         if key in values:
-            raise HostsError(f"{key} is given twice")
+            raise UsageError(f"{key} is given twice")
         if key == "user" and not re.fullmatch(_NAME, value):
-            raise HostsError(f"user={value!r}: letters, digits, '.', '-' and '_' only")
+            raise UsageError(f"user={value!r}: letters, digits, '.', '-' and '_' only")
         values[key] = _whole(value, 4096, "slots") if key == "slots" else value
     return Host(name or ipv6, **values)
 
@@ -92,7 +90,7 @@ def read_hosts(source):
 
     Raises
     ------
-    HostsError
+    UsageError
         Naming the file and the line.
     """
     path = pathlib.Path(source)
@@ -103,23 +101,23 @@ def read_hosts(source):
             text = path.read_text(encoding="utf-8-sig")
             lines = [(f"{source}:{i + 1}", line) for i, line in enumerate(text.split("\n"))]
     except UnicodeDecodeError:
-        raise HostsError(f"{source}: not a text file") from None
+        raise UsageError(f"{source}: not a text file") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise HostsError(f"{source}: {reason} (-H takes a file, or hosts as in -H d1,d2)") from None
-    hosts, places = [], {}
-    for place, line in lines:
+        raise UsageError(f"{source}: {reason} (-H takes a file, or hosts as in -H d1,d2)") from None
+    hosts, known = [], {}
+    for where, line in lines:
         line = line.partition("#")[0].strip()
         if not line:
             continue
         try:
             host = parse_host(line)
-            known, before = places.setdefault((host.name, host.port), (host, place))
-            if known != host:
-                raise HostsError(f"is on {before} already, with other fields")
-        except HostsError as error:
-            raise HostsError(f"{place}: {line!r}: {error}") from None
+            same, before = known.setdefault((host.name, host.port), (host, where))
+            if same != host:
+                raise UsageError(f"is on {before} already, with other fields")
+        except UsageError as error:
+            raise UsageError(f"{where}: {line!r}: {error}") from None
         hosts.append(host)
     if not hosts:
-        raise HostsError(f"{source}: no hosts in it")
+        raise UsageError(f"{source}: no hosts in it")
     return hosts

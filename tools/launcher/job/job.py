@@ -8,6 +8,7 @@ from typing import List, Tuple
 
 from launcher.job.addresses import announced_address
 from launcher.job.hosts import Host
+from launcher.job.statuses import UsageError
 
 ROLES = ("scheduler", "server", "worker")
 
@@ -40,12 +41,18 @@ class Job:
     ----------
     hosts : list of Host
         As given; the first one gets the scheduler.
-    directory, source : str
-        Where the command runs, on every host; what `--sync-dst-dir` copies there.
-    starter : module
-        The way of starting: `local`, `ssh`, `mpi`, `slurm` or `sge`.
+    source : str
+        The folder in which the launcher was started.
+    target : str or None
+        The folder on every host that `--sync-dst-dir` copies it to.
+    options : argparse.Namespace
+        The command line as it was parsed.
+    way : Way
+        The way of starting.
     env : dict
         role: what the user wants passed.
+    is_to_submit : bool
+        A batch system is to take it first, and will start the launcher again.
     id : str
         Differs from that of any other job.
     earlier_tries : int
@@ -57,11 +64,12 @@ class Job:
     command: List[str]
     hosts: List[Host]
     processes: List[Process]
-    directory: str
     source: str
+    target: str
     options: object
-    starter: object
+    way: object
     env: dict
+    is_to_submit: bool = False
     began: float = field(default_factory=time.monotonic)
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     earlier_tries: int = 0
@@ -71,14 +79,20 @@ class Job:
         """How many processes of a role there are (on one host)."""
         return sum(p.role == role and host in (None, p.host) for p in self.processes)
 
-    def supervisor(self, host):
-        """The command that starts the supervisor of a host, and the environment for that."""
-        return self.starter.supervisor(host, self.options)
+    @property
+    def directory(self):
+        """Where the command runs, on every host."""
+        return self.target or self.source
 
     @property
-    def is_in_batch_system(self):
-        """Does a batch system watch the processes, and signal them when it wants their end?"""
-        return self.options.launcher in ("slurm", "sge")
+    def is_submitted(self):
+        """Does it run in an allocation that a batch system gave to this launcher's own script?"""
+        return self.watchers is not None
+
+    @property
+    def shows_ps_lite(self):
+        """Does the user want to see ps-lite's own messages?"""
+        return self.env["scheduler"].get("PS_VERBOSE", "") not in ("", "0")
 
     @property
     def argv(self):
@@ -90,22 +104,13 @@ class Job:
             return ["sh", "-c", self.command[0]]
         return ["env", *self.command] if sets_variable(self.command[0]) else self.command
 
-    def argv_of(self, role):
-        """What is run in a role: a batch system may need more around it."""
-        shielded = getattr(self.starter, "shielded", None)
-        return shielded(role, self.argv) if shielded else self.argv
-
 
 def sets_variable(word):
     """Is it like NAME=VALUE?"""
     return re.match(r"[A-Za-z_]\w*=", word, re.ASCII) is not None
 
 
-class PlacementMistake(ValueError):
-    """The hosts cannot take the job."""
-
-
-def place(num_workers, num_servers, hosts, placement="round-robin"):
+def distribute(num_workers, num_servers, hosts, placement="round-robin"):
     """Distribute processes over hosts.
 
     Parameters
@@ -123,7 +128,7 @@ def place(num_workers, num_servers, hosts, placement="round-robin"):
 
     Raises
     ------
-    PlacementMistake
+    UsageError
         `fill` has fewer slots than workers.
     """
     workers = [hosts[(num_servers + i) % len(hosts)] for i in range(num_workers)]
@@ -131,7 +136,7 @@ def place(num_workers, num_servers, hosts, placement="round-robin"):
     if placement == "fill":
         slots = [host for host in hosts for _ in range(host.slots)]
         if num_workers > len(slots):
-            raise PlacementMistake(f"{num_workers} workers, but the hosts have {len(slots)} slots")
+            raise UsageError(f"{num_workers} workers, but the hosts have {len(slots)} slots")
         workers = slots[:num_workers]
         used = list(dict.fromkeys(workers))
     return (
@@ -165,7 +170,7 @@ def environment(job, process, root, port, address, processors, attempt):
         DMLC_NUM_WORKER=str(job.count("worker")),
         DMLC_NUM_SERVER=str(job.count("server")),
         DMLC_NODE_HOST=address,
-        DMLC_JOB_CLUSTER=job.options.launcher,
+        DMLC_JOB_CLUSTER=job.way.name,
         LAUNCH_JOB=job.id,
         LAUNCH_ATTEMPT=str(attempt),
         LAUNCH_MAX_RESTARTS=str(job.options.max_restarts),

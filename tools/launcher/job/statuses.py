@@ -7,6 +7,10 @@ SAVED = 75  # a program stopped on request, after saving: start me again
 TIMED_OUT = 124
 
 
+class UsageError(ValueError):
+    """A mistake on the command line, told in one line; the status is then `USAGE`."""
+
+
 def describe(status):
     """An exit status in words, a signal by its name."""
     if status >= 0:

@@ -1,201 +1,117 @@
-"""The options of `launch.py`, and what their values look like."""
+"""The options of `launch.py`, one line each; `manual.py` explains how they work together."""
+# ruff: noqa: E501  a table has one line an entry
 
 import argparse
 import re
+from dataclasses import dataclass
+from typing import Any
 
-from launcher.job.job import ROLES
 from launcher.options import manual
+from launcher.options.values import count, given, port, roles, seconds, whole
+from launcher.starting.ways import WAYS
+
+REQUIRED = object()
+PLACEMENTS = ("round-robin", "fill")
 
 
-def given(text):
-    if not text.strip():
-        raise argparse.ArgumentTypeError(f"{text!r} is empty: is a variable not set?")
-    return text
+@dataclass(frozen=True)
+class Flag:
+    """An option of the command line."""
+
+    names: str  # with a space between them
+    takes: Any  # an argparse type, a tuple of the possible values, or bool: it takes no value
+    default: Any  # a list: the option may be given several times
+    shown: str  # what --help calls the value
+    help: str
 
 
-def count(text):
-    if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= 1000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1000")
-    return int(text)
+# fmt: off
+FLAGS = {
+    "what and where": (
+        Flag("-n --num-workers", count, REQUIRED, "N", "number of workers"),
+        Flag("-s --num-servers", count, None, "N", "number of servers; default: as many as workers"),
+        Flag("-H --hostfile", given, None, "HOSTS", "a file of hosts, or names: d1,d2"),
+        Flag("--launcher", given, None, "NAME", f"{', '.join(WAYS)}; default: ssh with -H, else local"),
+        Flag("--sync-dst-dir", given, None, "DIR", "copy this folder to DIR on every host, and run there"),
+        Flag("--sync-exclude", given, [], "PATTERN", "do not copy these files"),
+        Flag("--placement", PLACEMENTS, "round-robin", None,
+             "round-robin (default): hosts in turn, ignoring slots; fill: slots of a host first"),
+        Flag("--ssh-option", given, [], "OPTION", "option of ssh itself, as in --ssh-option=-Ffile"),
+        Flag("--launcher-option", given, [], "OPTION",
+             "option of sbatch, srun, qsub or mpirun itself: --launcher-option=--partition=gpu"),
+        Flag("--port", port, None, "N", "port of the scheduler; default: a free one"),
+        Flag("--interface", given, None, "NAME", "network interface to use on the hosts; default: the one that routes"),
+        Flag("--p3", bool, False, None, "MXNet's P3 transport: small slices, by priority"),
+        Flag("command", argparse.REMAINDER, None, "COMMAND", "what to run in every role"),
+    ),
+    "environment of the processes": (
+        Flag("--env", given, [], "NAME[=VALUE]", "for all"),
+        Flag("--env-worker", given, [], "NAME[=VALUE]", "for workers"),
+        Flag("--env-server", given, [], "NAME[=VALUE]", "for servers"),
+    ),
+    "before the start": (
+        Flag("--check", bool, False, None, "only check whether the hosts are ready"),
+        Flag("--no-check", bool, False, None, "start without this check"),
+        Flag("--dry-run", bool, False, None, "only print a script that runs the same by hand"),
+    ),
+    "output": (
+        Flag("--log-dir", given, None, "DIR", "write a log of every process, and job.json"),
+        Flag("--show", roles, None, "WHICH", "show the output of these processes only: worker:0,server:*"),
+        Flag("--timestamps", bool, False, None, "put the time in front of every line"),
+    ),
+    "time limits (S in seconds) and restarts": (
+        Flag("--start-timeout", seconds, 600, "S", "limit for all processes to find each other; default 600, 0: no limit"),
+        Flag("--timeout", seconds, 0, "S", "limit for the whole job; default: no limit"),
+        Flag("--stall-timeout", seconds, 0, "S", "limit for silence of all processes; default: no limit"),
+        Flag("--grace", seconds, 15, "S", "time for workers to save after a request to stop; default 15"),
+        Flag("--max-restarts", whole, 0, "N", "start the whole job again after a failure, up to N times; default 0"),
+        Flag("--min-uptime", seconds, 30, "S", "do not restart a job that failed sooner; default 30"),
+    ),
+}
+# fmt: on
 
 
-def seconds(text):
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return value
+class _Parser(argparse.ArgumentParser):
+    def print_usage(self, file=None):
+        """Print nothing: a mistake is told in one line, not in five."""
 
 
-def whole(text):
-    if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
-    return int(text)
+def create_parser(description):
+    """Create the parser of the command line.
 
-
-def port(text):
-    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port: 1 to 65535")
-    return int(text)
-
-
-def parse_show(text):
-    """Read `--show`: `worker:0,server:*`; a role alone means all of it.
-
-    Returns
-    -------
-    set of (str, int or None)
-        Roles, and ranks of them; None for all ranks.
-
-    Raises
-    ------
-    argparse.ArgumentTypeError
+    Parameters
+    ----------
+    description : str
+        What `--help` begins with: the docstring of `launch.py`, but for its line of usage.
     """
-    wanted = set()
-    for item in text.split(","):
-        match = re.fullmatch(r"(\w+)(?::(\*|[0-9]+))?", item.strip())
-        if not match or match[1] not in ROLES:
-            raise argparse.ArgumentTypeError(
-                f"{item!r} is not like worker:0, server:* or scheduler"
-            )
-        wanted.add((match[1], int(match[2]) if match[2] not in (None, "*") else None))
-    return wanted
-
-
-def make_parser(description, launchers):
-    """The options; `manual.TEXT` explains how they work together.
-
-    `launchers` are the names that `--launcher` takes.
-    """
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="launch.py",
         usage="launch.py -n N [-s N] [-H HOSTS] [options] COMMAND",
-        description=description,
+        description=re.sub(r"\n    launch.py.*\n", "", description),
         epilog=manual.TEXT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    add = parser.add_argument_group("what and where").add_argument
-    add("-n", "--num-workers", type=count, required=True, metavar="N", help="number of workers")
-    add(
-        "-s",
-        "--num-servers",
-        type=count,
-        metavar="N",
-        help="number of servers; default: as many as workers",
-    )
-    add("-H", "--hostfile", type=given, metavar="HOSTS", help="a file of hosts, or names: d1,d2")
-    add(
-        "--launcher",
-        type=given,
-        metavar="NAME",
-        help=f"{', '.join(launchers)}; default: ssh with -H, else local",
-    )
-    add(
-        "--sync-dst-dir",
-        type=given,
-        metavar="DIR",
-        help="copy this folder to DIR on every host, and run there",
-    )
-    add(
-        "--sync-exclude",
-        type=given,
-        action="append",
-        default=[],
-        metavar="PATTERN",
-        help="do not copy these files",
-    )
-    add(
-        "--placement",
-        choices=("round-robin", "fill"),
-        default="round-robin",
-        help="round-robin (default): hosts in turn, ignoring slots; fill: slots of a host first",
-    )
-    add(
-        "--ssh-option",
-        type=given,
-        action="append",
-        default=[],
-        metavar="OPTION",
-        help="option of ssh itself, as in --ssh-option=-Ffile",
-    )
-    add(
-        "--launcher-option",
-        type=given,
-        action="append",
-        default=[],
-        metavar="OPTION",
-        help="option of sbatch, srun, qsub or mpirun itself: --launcher-option=--partition=gpu",
-    )
-    add("--port", type=port, metavar="N", help="port of the scheduler; default: a free one")
-    add(
-        "--interface",
-        type=given,
-        metavar="NAME",
-        help="network interface to use on the hosts; default: the one that routes",
-    )
-    add("--p3", action="store_true", help="MXNet's P3 transport: small slices, by priority")
-    add("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="what to run in every role")
-    add = parser.add_argument_group("environment of the processes").add_argument
-    for name, whose in (("env", "all"), ("env-worker", "workers"), ("env-server", "servers")):
-        what = {"default": [], "metavar": "NAME[=VALUE]", "help": f"for {whose}"}
-        add(f"--{name}", type=given, action="append", **what)
-    add = parser.add_argument_group("before the start").add_argument
-    add("--check", action="store_true", help="only check whether the hosts are ready")
-    add("--no-check", action="store_true", help="start without this check")
-    add("--dry-run", action="store_true", help="only print a script that runs the same by hand")
-    add = parser.add_argument_group("output").add_argument
-    add("--log-dir", type=given, metavar="DIR", help="write a log of every process, and job.json")
-    add(
-        "--show",
-        type=parse_show,
-        metavar="WHICH",
-        help="show the output of these processes only: worker:0,server:*",
-    )
-    add("--timestamps", action="store_true", help="put the time in front of every line")
-    add = parser.add_argument_group("time limits (S in seconds) and restarts").add_argument
-    add(
-        "--start-timeout",
-        type=seconds,
-        default=600,
-        metavar="S",
-        help="limit for all processes to find each other; default 600, 0: no limit",
-    )
-    add(
-        "--timeout",
-        type=seconds,
-        default=0,
-        metavar="S",
-        help="limit for the whole job; default: no limit",
-    )
-    add(
-        "--stall-timeout",
-        type=seconds,
-        default=0,
-        metavar="S",
-        help="limit for silence of all processes; default: no limit",
-    )
-    add(
-        "--grace",
-        type=seconds,
-        default=15,
-        metavar="S",
-        help="time for workers to save after a request to stop; default 15",
-    )
-    add(
-        "--max-restarts",
-        type=whole,
-        default=0,
-        metavar="N",
-        help="start the whole job again after a failure, up to N times; default 0",
-    )
-    add(
-        "--min-uptime",
-        type=seconds,
-        default=30,
-        metavar="S",
-        help="do not restart a job that failed sooner; default 30",
-    )
+    for title, flags in FLAGS.items():
+        group = parser.add_argument_group(title)
+        for flag in flags:
+            group.add_argument(*flag.names.split(), **_settings(flag))
     return parser
+
+
+def _settings(flag):
+    """What argparse is told of a flag."""
+    if flag.takes is bool:
+        return {"action": "store_true", "help": flag.help}
+    settings = {"metavar": flag.shown, "help": flag.help, "default": flag.default}
+    if flag.takes is argparse.REMAINDER:
+        settings["nargs"] = flag.takes
+    elif isinstance(flag.takes, tuple):
+        settings["choices"] = flag.takes
+    else:
+        settings["type"] = flag.takes
+    if flag.default is REQUIRED:
+        settings.update(default=None, required=True)
+    if isinstance(flag.default, list):
+        settings["action"] = "append"
+    return settings

@@ -7,7 +7,8 @@ import pathlib
 import re
 import subprocess
 
-from launcher.job.hosts import HostsError, parse_host
+from launcher.job.hosts import parse_host
+from launcher.job.statuses import UsageError
 
 
 def find_hosts(environ=os.environ):
@@ -21,7 +22,7 @@ def find_hosts(environ=os.environ):
 
     Raises
     ------
-    HostsError
+    UsageError
         The batch system's own list cannot be read.
     """
     for variable, read in READERS.items():
@@ -31,7 +32,7 @@ def find_hosts(environ=os.environ):
                 hosts = {name: parse_host(name) for name in slots}
             except (OSError, ValueError) as error:
                 why = getattr(error, "strerror", None) or error
-                raise HostsError(f"{variable}={environ[variable]}: {why}") from None
+                raise UsageError(f"{variable}={environ[variable]}: {why}") from None
             turns = range(max(slots.values(), default=0))
             return [hosts[name] for turn in turns for name in slots if turn < slots[name]]
     return []

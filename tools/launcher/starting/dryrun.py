@@ -7,7 +7,7 @@ import subprocess
 
 from launcher.job import job as jobs
 from launcher.job.environment import SECRET, mask_words
-from launcher.starting import local, ssh
+from launcher.starting import local, rsync
 
 PORT = 9091  # of the scheduler, without --port
 # The address of a host that routes to the scheduler's, or that of an interface. It is announced in
@@ -35,27 +35,28 @@ def describe_job(job):
     hosts = list(dict.fromkeys(job.hosts))
     is_alone = len(hosts) == 1 and not job.options.interface
     addresses = [] if is_alone else _addresses(job)
-    if job.options.sync_dst_dir:
+    if job.target:
         lines.append("# Copy the folder, here:")
-        lines += [_quoted(ssh.copy_argv(host, job.source, job.options)) for host in hosts]
-    reach = getattr(job.starter, "argv", None)  # runs a command on a host, with its input
-    if reach and addresses:
-        lines.append(f"root=$({_root_from_here(job, reach)})")
+        lines += [_quoted(rsync.copy_argv(host, job)) for host in hosts]
+    by_command = {host: job.way.reach(host, job, ["bash", "-s"]) for host in hosts}
+    is_script = any(by_command.values())  # else each block is pasted on its host
+    if is_script and addresses:
+        lines.append(f"root=$({_root_from_here(job)})")
     for host in hosts:
         processes = [process for process in job.processes if process.host == host]
         lines.append(f"# {host}: {', '.join(map(str, processes))}")
-        if job.options.launcher == "ssh":
-            login = _quoted([*ssh.ssh_argv(host, job.options), "--", host.name])
-            lines.append("# log in: " + login.replace("\n", " "))
+        login = job.way.login(host, job)
+        if login:
+            lines.append("# log in: " + _quoted(login).replace("\n", " "))
         block = _block(job, host, processes, addresses)
-        if reach:
-            argv = _quoted(reach(host, job.options, ["bash", "-s"]))
+        if is_script:
+            argv = _quoted(by_command[host])
             block = [f"{argv} \"${{root-}}\" <<'{HERE_END}' &", "root=$1", *block, HERE_END]
         lines += block
-    return "\n".join(lines + ["wait"] * bool(reach))
+    return "\n".join(lines + ["wait"] * is_script)
 
 
-def _root_from_here(job, reach):
+def _root_from_here(job):
     """A command that prints the address of the first host."""
     interface = job.options.interface
     if interface:
@@ -63,13 +64,13 @@ def _root_from_here(job, reach):
     else:
         other = next(host for host in job.hosts if host != job.hosts[0])
         how = ["python3", "-c", TOWARD, other.name]
-    return _quoted(reach(job.hosts[0], job.options, how))
+    return _quoted(job.way.reach(job.hosts[0], job, how))
 
 
 def _block(job, host, processes, addresses):
     """What runs on one host. Ctrl-C ends it."""
     secrets = sorted({name for p in processes for name in job.env[p.role] if SECRET.search(name)})
-    env = {} if job.options.launcher in ("ssh", "mpi") else local.supervisor()[1]
+    env = local.environment() if job.way.keeps_environment else {}
     workers = max(1, job.count("worker", host))
     is_absolute = os.path.isabs(job.directory)  # else it is in the home there
     return [
@@ -91,8 +92,8 @@ def _block(job, host, processes, addresses):
 def _addresses(job):
     """Lines that set $root, the address of the scheduler, and $octal, that of this host."""
     first, interface = job.hosts[0], job.options.interface
-    is_by_ssh = job.options.launcher == "ssh"
-    root = _known_address(first, job.options) if is_by_ssh and not interface else None
+    login = job.way.login(first, job)
+    root = _known_address(login) if login and not interface else None
     return [
         f"root={root}" if root else f': "${{root:?set it first: the IPv4 address of {first}}}"',
         f"own=$({OF_INTERFACE.format(_quote(interface)) if interface else TOWARD_ROOT})",
@@ -100,11 +101,11 @@ def _addresses(job):
     ]
 
 
-def _known_address(host, options):
+def _known_address(login):
     """The IPv4 address of a host that was given as one, here or in ssh's configuration, or None."""
     try:
         done = subprocess.run(
-            [*ssh.ssh_argv(host, options), "-G", "--", host.name],
+            [*login[:-2], "-G", *login[-2:]],  # before the -- and the name
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )

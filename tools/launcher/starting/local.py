@@ -6,21 +6,29 @@ import shutil
 import sys
 
 from launcher.remote.bootstrap import REMOTE_PYTHON
+from launcher.starting.way import Way
 
 
-def supervisor(_host=None, _options=None):
-    """The command that starts the supervisor, and its environment, which the processes inherit.
+def environment():
+    """Our own environment, in which `python` means the Python that a user expects.
 
-    In a command `python` means this Python if it belongs to a virtual environment, activated or
-    not, or if no other program has that name.
+    That is this one if it belongs to a virtual environment, activated or not, or if no other
+    program has that name.
     """
     env = dict(os.environ)
     if sys.prefix != sys.base_prefix or not shutil.which("python"):
         folder = str(pathlib.Path(sys.executable).parent)
         env["PATH"] = os.pathsep.join([folder, env.get("PATH", os.defpath)])
-    return [sys.executable, "-I", "-c", REMOTE_PYTHON], env
+    return env
 
 
-def address(_host, _ready):
-    """Where other hosts find this one: there are none."""
-    return ""
+class Local(Way):
+    """See `Way`."""
+
+    name = "local"
+    options = ("ssh_option",)  # for scripts that give it always
+    tells_hosts = False
+    keeps_environment = True
+
+    def supervisor(self, host, job):
+        return [sys.executable, "-I", "-c", REMOTE_PYTHON], environment()

@@ -11,9 +11,9 @@ import shlex
 import subprocess
 
 from launcher.remote.bootstrap import REMOTE_PYTHON
-from launcher.starting import ssh
+from launcher.starting.ssh import ssh_argv
+from launcher.starting.way import PARTICULAR, Way
 
-MISSING = "mpirun is not installed here: apt-get install openmpi-bin (or mpich)"
 ONE_HOST = {  # by family: what runs one process on a host, on any of its processors
     "Open MPI": ("--host", "{}", "--bind-to", "none"),
     "MPICH": ("-hosts", "{}", "-bind-to", "none"),
@@ -42,26 +42,26 @@ def family(is_dry_run=False):
     raise OSError(errno.ENOEXEC, "neither Open MPI's, nor MPICH's, nor Intel's", "mpirun")
 
 
-def argv(host, options, command):
-    """The command that runs another one on a host, with its standard input."""
-    words = [word.format(host.name) for word in ONE_HOST[family(options.dry_run)]]
-    return ["mpirun", "-n", "1", *words, *options.launcher_option, *command]
+class Mpi(Way):
+    """See `Way`."""
 
+    name = "mpi"
+    programs, package = ("mpirun",), "openmpi-bin (or mpich)"
+    options = PARTICULAR
+    needs_hosts = False
 
-def supervisor(host, options):
-    """The command that starts the supervisor of a host, and its environment."""
-    _, *ssh_options = ssh.ssh_argv(host, options)
-    agent = shlex.join(["ssh", *ssh_options])
-    env = {
-        **os.environ,
-        "OMPI_MCA_plm_rsh_agent": agent,  # Open MPI 4
-        "PRTE_MCA_plm_ssh_agent": agent,  # Open MPI 5
-        "HYDRA_LAUNCHER_EXTRA_ARGS": shlex.join(ssh_options),  # MPICH
-        "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": shlex.join(ssh_options),  # Intel MPI
-    }
-    return argv(host, options, ["python3", "-I", "-c", REMOTE_PYTHON]), env
+    def reach(self, host, job, command):
+        words = [word.format(host.name) for word in ONE_HOST[family(job.options.dry_run)]]
+        return ["mpirun", "-n", "1", *words, *job.options.launcher_option, *command]
 
-
-def address(host, _):
-    """Where the other hosts find this one."""
-    return host.name
+    def supervisor(self, host, job):
+        _, *ssh_options = ssh_argv(host, job.options)
+        agent = shlex.join(["ssh", *ssh_options])
+        env = {
+            **os.environ,
+            "OMPI_MCA_plm_rsh_agent": agent,  # Open MPI 4
+            "PRTE_MCA_plm_ssh_agent": agent,  # Open MPI 5
+            "HYDRA_LAUNCHER_EXTRA_ARGS": shlex.join(ssh_options),  # MPICH
+            "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": shlex.join(ssh_options),  # Intel MPI
+        }
+        return self.reach(host, job, ["python3", "-I", "-c", REMOTE_PYTHON]), env

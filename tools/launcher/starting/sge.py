@@ -1,4 +1,4 @@
-"""Start the supervisors of a Grid Engine job's hosts with qrsh, one task a host."""
+"""Grid Engine: start supervisors with qrsh, one task a host, or submit a job with qsub."""
 
 import os
 import pathlib
@@ -7,41 +7,14 @@ import shlex
 import signal
 import subprocess
 
-from launcher.job.environment import SECRET, TRAINING, EnvironmentMistake
+from launcher.job.environment import SECRET, TRAINING
 from launcher.job.hosts import read_hosts
+from launcher.job.statuses import UsageError
 from launcher.remote.bootstrap import REMOTE_PYTHON
 from launcher.starting import local
-from launcher.starting.submit import Refused, submitted
+from launcher.starting.way import BatchSystem, Submitted, submitted
 
 QRSH = ["qrsh", "-inherit", "-v", "PATH"]
-
-
-def argv(host, options, command):
-    """The command that runs another one on a host of the job, with its standard input.
-
-    The first host is the one we are on. On others a shell would wait for the command, unseen.
-    """
-    if host == options.hosts[0]:
-        return command
-    return [*QRSH, host.name, f"exec {shlex.join(command)}"]
-
-
-def supervisor(host, options):
-    """The command that starts the supervisor of a host, and its environment."""
-    return argv(host, options, ["python3", "-I", "-c", REMOTE_PYTHON]), local.supervisor()[1]
-
-
-def address(host, _):
-    """Where the other hosts find this one."""
-    return host.name
-
-
-# Outside of an allocation
-
-NAME, MARK = "Grid Engine", "#$"
-MISSING = "qsub is not installed here: apt-get install gridengine-client"
-JOB_ID = "$JOB_ID"
-ENDING = "USR2 XCPU TERM"  # the signals by which it ends a job for good
 STATES = {
     "qw": "PENDING (`qalter -w p {id}` tells why)",
     "hqw": "PENDING (held)",
@@ -49,28 +22,53 @@ STATES = {
     "r": "RUNNING",
     "Rr": "RUNNING",
 }
-AFTERWARDS = "echo $status > {folder}/launch-$JOB_ID.status\n"
-RESTARTS = "$RESTARTED"
-REQUEUE = "exit 99  # for Grid Engine this means: queue it again"
 
 
-def directives(options, folder):
-    """What qsub is told; the user's own options come last, and win."""
-    if set(folder) & set("'\""):
-        raise Refused(f"Grid Engine takes no quotes in the name of a folder: {folder}")
-    hosts = [host.name for host in read_hosts(options.hostfile)] if options.hostfile else []
-    return [
-        "-N launch",
-        "-S /bin/bash",
-        f"-pe {parallel_environment()} {options.num_workers}",
-        *([f"-l hostname={'|'.join(hosts)}"] if hosts else []),
-        f"-v {','.join(variables(options))}",
-        f'-o "{folder}/launch-$JOB_ID.out"',
-        f'-e "{folder}/launch-$JOB_ID.err"',
-        "-notify",  # signals before it suspends or kills: time to save
-        "-r y",
-        *options.launcher_option,
-    ]
+class GridEngine(BatchSystem):
+    """See `BatchSystem`."""
+
+    name = "sge"
+    programs, package = ("qsub", "qrsh"), "gridengine-client"
+    title, mark, inside = "Grid Engine", "#$", "PE_HOSTFILE"
+    job_id, restarts = "$JOB_ID", "$RESTARTED"
+    ending = "USR2 XCPU TERM"
+    requeue = "exit 99  # for Grid Engine this means: queue it again"
+    afterwards = "echo $status > {folder}/launch-$JOB_ID.status\n"
+
+    def reach(self, host, job, command):
+        """The first host is the one we are on. On others a shell would wait, unseen."""
+        if host == job.hosts[0]:
+            return command
+        return [*QRSH, host.name, f"exec {shlex.join(command)}"]
+
+    def supervisor(self, host, job):
+        command = ["python3", "-I", "-c", REMOTE_PYTHON]
+        return self.reach(host, job, command), local.environment()
+
+    def earlier_tries(self, environ):
+        """Grid Engine only tells whether it has started the job before."""
+        return int(environ.get("RESTARTED") == "1")
+
+    def directives(self, job, folder):
+        options = job.options
+        if set(folder) & set("'\""):
+            raise UsageError(f"Grid Engine takes no quotes in the name of a folder: {folder}")
+        hosts = [host.name for host in read_hosts(options.hostfile)] if options.hostfile else []
+        return [
+            "-N launch",
+            "-S /bin/bash",
+            f"-pe {parallel_environment()} {options.num_workers}",
+            *([f"-l hostname={'|'.join(hosts)}"] if hosts else []),
+            f"-v {','.join(variables(options))}",
+            f'-o "{folder}/launch-$JOB_ID.out"',
+            f'-e "{folder}/launch-$JOB_ID.err"',
+            "-notify",  # signals before it suspends or kills: time to save
+            "-r y",
+            *options.launcher_option,
+        ]
+
+    def submit(self, text, folder, environ):
+        return GridEngineJob(submitted(["qsub", "-terse"], text, environ).split()[-1], folder)
 
 
 def variables(options):
@@ -78,13 +76,13 @@ def variables(options):
 
     Raises
     ------
-    EnvironmentMistake
+    UsageError
         A secret is among them: `qstat -j` shows the variables of a job to everybody.
     """
     named = {*options.env, *options.env_worker, *options.env_server}
     for name in sorted(re.split("[=:]", item)[0] for item in named):
         if SECRET.search(name):
-            raise EnvironmentMistake(
+            raise UsageError(
                 f"--env {name}: Grid Engine shows it to everybody (qstat -j): read it from a file"
             )
     kept = {"PATH", "LD_LIBRARY_PATH", *(name for name in named if re.fullmatch(r"\w+", name))}
@@ -101,22 +99,20 @@ def parallel_environment():
     return (done.stdout.decode().split() or ["mpi"])[0]
 
 
-class Submitted:
-    """A job in Grid Engine's hands."""
+class GridEngineJob(Submitted):
+    """See `Submitted`."""
 
-    def __init__(self, text, folder, environ):
-        self.id = submitted(["qsub", "-terse"], text, environ).split()[-1]
+    def __init__(self, number, folder):
+        self.id = number
         self.status_file = pathlib.Path(folder, f"launch-{self.id}.status")
-        # to save and end (a signal comes first, by -notify), to save, to end at once
-        self.stop_argv = ["qdel", self.id]
+        self.stop_argv = ["qdel", self.id]  # a signal comes first, by -notify
         self.save_argv = ["qmod", "-sj", self.id]
         self.cancel_argv = ["qdel", "-f", self.id]
 
     def look(self):
-        """What the job is doing, and its exit status, None before its end.
+        """Of a job that is gone, the script has written the status.
 
-        Of a job that is gone Grid Engine tells only who may read its accounting file: so the
-        script writes its status.
+        Grid Engine itself tells it only to those who may read its accounting file.
         """
         done = subprocess.run(["qstat", "-u", "*"], capture_output=True, text=True)
         found = re.search(rf"^ *{self.id} +\S+ +\S+ +\S+ +(\w+) ", done.stdout, re.MULTILINE)
@@ -139,8 +135,3 @@ class Submitted:
         done = subprocess.run(["qstat", "-j", self.id], capture_output=True, text=True)
         found = re.search(r"^error reason[^:]*:\s*(.*)", done.stdout, re.MULTILINE)
         return found[1].strip() if found else "it is in an error state"
-
-
-def earlier_tries(environ):
-    """Has Grid Engine started the job before?"""
-    return int(environ.get("RESTARTED") == "1")

@@ -1,42 +1,16 @@
-"""Start the supervisors of other hosts with OpenSSH's own client, and copy with rsync.
+"""Start the supervisors of other hosts with OpenSSH's own client.
 
 Nothing secret is on these command lines: environments travel over standard input.
 """
 
-import contextlib
 import functools
-import os
 import re
-import shlex
-import signal
 import subprocess
-import tempfile
 
 from launcher.remote.bootstrap import REMOTE_PYTHON
+from launcher.starting.way import Way
 
-MISSING = "ssh is not installed here: apt-get install openssh-client"
 CONNECT_S = 10
-CAUSE = re.compile(  # lines of rsync or ssh that say why the copy failed; others may be greetings
-    r"^ssh: |kex_exchange|Connection (closed|reset|refused)|verification failed|"
-    r"is your shell clean|rsync[: (]|not found|denied"
-)
-VANISHED = 24  # rsync's status if files were removed while it copied, a log perhaps
-NOT_COPIED = (  # by default
-    ".git/",
-    ".venv/",
-    "__pycache__/",
-    ".ipynb_checkpoints/",
-    ".pytest_cache/",
-    ".ruff_cache/",
-    ".cluster/",
-    "/data/",
-    "/checkpoints/",
-    "*.params",
-    "*.state",
-    "*-[0-9][0-9][0-9][0-9]*.json",  # manifests: with one, the files on the host are a checkpoint
-    "*.states",
-    "*.rec",
-)
 
 
 def ssh_argv(host, options):
@@ -75,114 +49,20 @@ def _strict(words, name):
     return re.search(rb"^stricthostkeychecking (true|yes)$", done.stdout, re.MULTILINE) is not None
 
 
-def supervisor(host, options):
-    """The command that starts the supervisor of a host, and its environment (as it is here)."""
-    remote = f"exec python3 -I -c '{REMOTE_PYTHON}'"
-    return [*ssh_argv(host, options), "--", host.name, remote], None
+class Ssh(Way):
+    """See `Way`."""
 
+    name = "ssh"
+    programs, package = ("ssh",), "openssh-client"
+    options = ("sync_dst_dir", "ssh_option", "hostfile", "interface")
+    takes_logins = True
 
-def address(_host, ready):
-    """The address at which ssh found the host, "" if that is not known."""
-    return ((ready["ssh"] or "").split() + [""] * 3)[2]
+    def supervisor(self, host, job):
+        return [*self.login(host, job), f"exec python3 -I -c '{REMOTE_PYTHON}'"], None
 
+    def login(self, host, job):
+        return [*ssh_argv(host, job.options), "--", host.name]
 
-def copy_argv(host, source, options):
-    """The command that copies a folder's contents to a host's `--sync-dst-dir`.
-
-    With `--check`, all of it is done but the copy itself.
-    """
-    target = options.sync_dst_dir
-    name = f"[{host.name}]" if ":" in host.name else host.name
-    make_folder = f"--rsync-path=mkdir -p -- {shlex.quote(target)} && rsync"
-    return [
-        "rsync",
-        "-rlptz",
-        "-s",  # the shell on the host must not split names at spaces
-        *_excludes(options),
-        f"--rsh={' '.join(shlex.quote(word) for word in ssh_argv(host, options))}",
-        "--dry-run" if options.check else make_folder,
-        "--",
-        f"{source}/",
-        f"{name}:{target}/",
-    ]
-
-
-def size_of_copy(source, options):
-    """Bytes that will be copied to a host that has none of it yet; 0 if rsync cannot tell."""
-    with tempfile.TemporaryDirectory() as nothing:
-        argv = ["rsync", "-rlptn", "--stats", "--no-human-readable", *_excludes(options)]
-        try:
-            done = subprocess.run(
-                [*argv, "--", f"{source}/", f"{nothing}/"],
-                env={**os.environ, "LC_ALL": "C"},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
-        except OSError:  # the copy will say so
-            return 0
-    found = re.search(rb"^Total transferred file size: (\d+)", done.stdout, re.MULTILINE)
-    return int(found[1]) if found else 0
-
-
-def _excludes(options):
-    """rsync's options for what is not copied."""
-    excluded = [pattern for pattern in options.sync_exclude if pattern != "none"]
-    if "none" not in options.sync_exclude:
-        excluded += NOT_COPIED
-    return [f"--exclude={pattern}" for pattern in excluded]
-
-
-class Copy:
-    """Copies of a folder to hosts, once to each, all at once."""
-
-    def __init__(self, hosts, source, options):
-        self.commands = {host: copy_argv(host, source, options) for host in hosts}
-        self.running = {}  # by host: rsync's process, its output
-
-    def start(self):
-        """Start them all."""
-        # A launcher that is killed cannot end the copies: the kernel does, where it can.
-        until_we_end = ["setpriv", "--pdeathsig", "KILL", "--"]
-        if not _runs([*until_we_end, "true"]):  # before util-linux 2.33, or elsewhere
-            until_we_end = []
-        for host, argv in self.commands.items():
-            log = tempfile.TemporaryFile()  # noqa: SIM115
-            process = subprocess.Popen(
-                [*until_we_end, *argv],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-            self.running[host] = process, log
-
-    def poll(self):
-        """True once all have ended."""
-        return all(process.poll() is not None for process, _ in self.running.values())
-
-    def kill(self):
-        """End those that have not."""
-        for process, _ in self.running.values():
-            if process.poll() is None:
-                with contextlib.suppress(OSError):
-                    os.killpg(process.pid, signal.SIGKILL)  # its ssh, too
-
-    def errors(self):
-        """A line for each copy that has failed."""
-        failed = []
-        for host, (process, log) in self.running.items():
-            if process.returncode not in (0, VANISHED):
-                log.seek(0)
-                said = log.read().decode("utf-8", "replace").strip().splitlines()
-                causes = [line for line in said if CAUSE.search(line)]
-                why = "".join(f": {line}" for line in (causes or said[-1:])[:1])
-                failed.append(f"{host}: rsync ended with status {process.returncode}{why}")
-        return failed
-
-
-def _runs(argv):
-    """Can this command be run here?"""
-    try:
-        return subprocess.run(argv, stderr=subprocess.DEVNULL).returncode == 0
-    except OSError:
-        return False
+    def address(self, host, ready):
+        """The address at which ssh found the host."""
+        return ((ready["ssh"] or "").split() + [""] * 3)[2]

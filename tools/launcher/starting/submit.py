@@ -1,7 +1,7 @@
 """Hand a job to a batch system as a script, and follow it from outside.
 
 The script runs the same command line of the launcher again, inside the allocation. What differs
-from system to system is in `slurm` and `sge`.
+from system to system is in `slurm.py` and `sge.py`.
 """
 
 import os
@@ -15,6 +15,7 @@ import time
 
 from launcher.job.environment import SECRET
 from launcher.job.statuses import SAVED
+from launcher.starting.way import Refused
 
 LAUNCH = pathlib.Path(__file__).resolve().parents[2] / "launch.py"
 POLL_S = 0.2  # between two looks at the output
@@ -49,66 +50,54 @@ fi
 """
 
 
-def script(system, options, environ):
-    """The batch script of a job.
+def script(job, own_words):
+    """The batch script of a job, and the environment in which it is submitted.
 
     Parameters
     ----------
-    system : module
-        `slurm` or `sge`.
-    options : argparse.Namespace
-        With own_words, the words of the command line in front of the command.
-    environ : dict
-        Takes the values that `--env NAME=VALUE` gives: the script has only the names, as batch
-        systems show scripts.
+    job : Job
+    own_words : list of str
+        The words of the command line in front of the command.
 
     Returns
     -------
-    str
+    text, environ : str, dict
+        Batch systems show scripts: of a secret in `--env NAME=VALUE` the text has only the name,
+        and the environment the value.
+
+    Raises
+    ------
+    UsageError
+        The batch system cannot take such a job.
     """
-    named = {}
+    options, way = job.options, job.way
+    named, environ = {}, dict(os.environ)
     for item in [*options.env, *options.env_worker, *options.env_server]:
         name, *value = re.split("[=:]", item, maxsplit=1)
         if value and SECRET.search(name):
             environ[name] = value[0]
             named[item] = name
     words = [sys.executable, str(LAUNCH)]
-    for word in options.own_words:
+    for word in own_words:
         if word == "--dry-run":
             continue
         for item, name in named.items():
             word = word.replace(item, name)
         words.append(word)
-    folder = os.path.abspath(options.log_dir or options.here)
-    directives = system.directives(options, folder)
+    folder = os.path.abspath(options.log_dir or job.source)
+    directives = way.directives(job, folder)
     body = BODY.format(
-        directory=shlex.quote(options.here),
-        command=shlex.join([*words, *options.command]),
-        ending=system.ENDING,
-        name=options.launcher,
-        job_id=system.JOB_ID,
-        afterwards=system.AFTERWARDS.format(folder=shlex.quote(folder)),
-        restarts=system.RESTARTS,
-        requeue=system.REQUEUE,
+        directory=shlex.quote(job.source),
+        command=shlex.join([*words, *job.command]),
+        ending=way.ending,
+        name=way.name,
+        job_id=way.job_id,
+        afterwards=way.afterwards.format(folder=shlex.quote(folder)),
+        restarts=way.restarts,
+        requeue=way.requeue,
     )
-    return "\n".join(["#!/bin/bash", *(f"{system.MARK} {line}" for line in directives), body])
-
-
-class Refused(Exception):
-    """The batch system does not take the job; the message says why."""
-
-
-def submitted(argv, text, environ):
-    """Submit a script; what sbatch or qsub prints.
-
-    Ctrl-C does not reach it: it might have submitted the job, and not yet told the number.
-    """
-    done = subprocess.run(
-        argv, input=text, env=environ, capture_output=True, text=True, start_new_session=True
-    )
-    if done.returncode:
-        raise Refused(" ".join(done.stderr.split()) or f"{argv[0]} ended with {done.returncode}")
-    return done.stdout
+    text = "\n".join(["#!/bin/bash", *(f"{way.mark} {line}" for line in directives), body])
+    return text, environ
 
 
 def size_before(path, began):
@@ -125,15 +114,19 @@ class Follower:
 
     Parameters
     ----------
-    job : slurm.Submitted or sge.Submitted
+    job : Submitted
     began : float
         When its submission began, in seconds since 1970.
+    folder : str
+        Where its output is.
+    grace : float
+        Seconds that the workers have to save.
     """
 
-    def __init__(self, job, began, options, console):
-        self.job, self.options, self.console = job, options, console
-        folder = pathlib.Path(options.log_dir or options.here)
-        self.files = {stream: folder / f"launch-{job.id}.{stream}" for stream in ("out", "err")}
+    def __init__(self, job, began, folder, grace, console):
+        self.job, self.grace, self.console = job, grace, console
+        path = pathlib.Path(folder, f"launch-{job.id}")
+        self.files = {stream: path.with_suffix(f".{stream}") for stream in ("out", "err")}
         # what is there already is of an earlier job that had this number
         self.shown = {stream: size_before(path, began) for stream, path in self.files.items()}
         self.state = None
@@ -141,7 +134,7 @@ class Follower:
         self.deadline = None
         self.in_vain = 0  # how often it could not be cancelled
 
-    def run(self, requests):
+    def follow(self, requests):
         """Follow the job to its end; returns its exit status."""
         looked, status = -LOOK_S, None
         while status is None:
@@ -194,7 +187,7 @@ class Follower:
                 self.tell(self.job.save_argv)
             elif has_begun and self.asked is None:
                 self.asked = number
-                self.deadline = time.monotonic() + self.options.grace + MARGIN_S
+                self.deadline = time.monotonic() + self.grace + MARGIN_S
                 self.console.say(f"job {self.job.id} is asked to save and end; again: cancel it")
                 self.tell(self.job.stop_argv)
             else:
@@ -217,18 +210,18 @@ class Follower:
         return done.returncode == 0
 
 
-def run(system, text, options, environ, console, requests):
-    """Submit a job and follow it to its end; returns the launcher's exit status."""
-    began = time.time()
+def submit(job, text, environ, console, requests):
+    """Submit a job's script and follow it to its end; returns the launcher's exit status."""
+    began, folder = time.time(), job.options.log_dir or job.source
     try:
-        job = system.Submitted(text, options.log_dir or options.here, environ)
-    except FileNotFoundError:
-        console.say(system.MISSING)
+        submitted = job.way.submit(text, folder, environ)
+    except FileNotFoundError as error:
+        console.say(job.way.why_not(error.filename, error))
         return 2
     except Refused as refused:
-        console.say(f"{system.NAME} does not take the job: {refused}")
+        console.say(f"{job.way.title} does not take the job: {refused}")
         return 2
-    follower = Follower(job, began, options, console)
-    where = os.path.relpath(follower.files["out"], options.here)
-    console.say(f"{system.NAME} job {job.id}, its output: {where} and .err")
-    return follower.run(requests)
+    follower = Follower(submitted, began, folder, job.options.grace, console)
+    where = os.path.relpath(follower.files["out"], job.source)
+    console.say(f"{job.way.title} job {submitted.id}, its output: {where} and .err")
+    return follower.follow(requests)

@@ -10,8 +10,17 @@ import sys
 import time
 
 from launcher.job.environment import mask_words, visible
-from launcher.job.statuses import shell_status
+from launcher.job.statuses import UsageError, shell_status
 from launcher.telling.writer import Writer
+
+
+def make_folder(path):
+    """Make the folder of `--log-dir`, if there is to be one."""
+    try:
+        if path:
+            os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--log-dir {path}: {error.strerror}") from None
 
 
 @contextlib.contextmanager
@@ -51,7 +60,7 @@ class Record:
         self.data = {
             "command": mask_words(job.command),
             "directory": job.directory,
-            "launcher": job.options.launcher,
+            "launcher": job.way.name,
             "env": {role: visible(env) for role, env in job.env.items()},
             "started": time.time(),
             "versions": {"python": platform.python_version(), "launcher": sys.argv[0]},

@@ -9,7 +9,7 @@ import time
 from launcher.job import job as jobs
 from launcher.job.addresses import scheduler_address
 from launcher.job.statuses import SAVED
-from launcher.starting import ssh
+from launcher.starting import rsync
 from launcher.telling.writer import LAST_BYTES
 from launcher.watching import preflight
 from launcher.watching.logins import Logins
@@ -55,7 +55,7 @@ class Attempt(Watch):
             if self.prepare:
                 if not self.job.options.no_check:
                     self.check(f"{root}:{port}")
-                if self.job.options.sync_dst_dir:
+                if self.job.target:
                     self.copy()
                 if self.job.options.check:
                     return
@@ -93,7 +93,7 @@ class Attempt(Watch):
             lost = [c.why_closed() for c in self.connections.values() if c.closed]
             raise Failure("\n".join(lost), self.failure.status, kind="away")
         for connection in self.connections.values():
-            connection.order("hold", mark=self.mark, asks=self.job.is_in_batch_system)
+            connection.order("hold", mark=self.mark, asks=self.job.way.is_batch_system)
             connection.order("output", held=self.held)  # which one that was late has not heard
 
     def on_closed(self, connection, status):
@@ -112,7 +112,7 @@ class Attempt(Watch):
             return addresses[self.job.hosts[0]], addresses
         if len(everyone) == 1:
             return "127.0.0.1", {everyone[0].host: "127.0.0.1"}
-        reached = [self.job.starter.address(c.host, c.ready) for c in everyone]
+        reached = [self.job.way.address(c.host, c.ready) for c in everyone]
         root, toward = scheduler_address(reached)
         if toward:
             root = self.own_addresses(everyone[:1], toward)[everyone[0].host]
@@ -131,7 +131,7 @@ class Attempt(Watch):
             connection.answers = []
             orders[connection] = "start", preflight.question(job, connection.ready, address)
         ended = self.ask("exit", orders)
-        needed = ssh.size_of_copy(job.source, job.options) if job.options.sync_dst_dir else 0
+        needed = rsync.size_of_copy(job) if job.target else 0
         rows, fixes = [], []
         for c in orders:
             found = preflight.judge(c.host, c.ready, c.answers, ended[c]["status"], needed)
@@ -147,7 +147,7 @@ class Attempt(Watch):
         """Copy the job's folder to every host; for `--check` only see whether rsync can."""
         if not shutil.which("rsync"):
             raise Failure("rsync is not installed here: apt-get install rsync")
-        copy = ssh.Copy(self.connections, self.job.source, self.job.options)
+        copy = rsync.Copy(self.connections, self.job)
         try:
             copy.start()
             while not copy.poll():
@@ -202,14 +202,14 @@ class Attempt(Watch):
             processors = connection.ready["processors"]
             address = addresses[process.host]
             env = jobs.environment(self.job, process, root, port, address, processors, number)
-            command, cwd = self.job.argv_of(process.role), self.job.directory
+            command, cwd = self.job.way.shielded(process.role, self.job.argv), self.job.directory
             connection.order("start", name=process.name, command=command, cwd=cwd, env=env)
             self.record.host(process.host, address=address, processors=processors)
         self.last_output = self.running_since = time.monotonic()
         self.record.attempt(self)
 
     def on_all_registered(self):
-        for host in self.connections if self.job.options.launcher != "local" else ():
+        for host in self.connections if self.job.way.tells_hosts else ():
             names = [str(process) for process in self.job.processes if process.host == host]
             self.console.say(f"{host}: {', '.join(names)}")
         self.record.attempt(self)
@@ -231,7 +231,7 @@ class Attempt(Watch):
         elif not failure:
             self.done = True
             self.wait(FINISH_S)
-        if self.job.is_in_batch_system:  # where they ignore TERM
+        if self.job.way.is_batch_system:  # where they ignore TERM
             others = [m.process.name for m in self.living() if m.process.role != "worker"]
             self.order_stop(0, others)
         self.order_stop(GRACE_S)

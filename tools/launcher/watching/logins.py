@@ -34,14 +34,13 @@ class Logins:
     def open(self, host):
         """Log in to a host; returns the Connection."""
         self.tries[host] += 1
-        argv = [self.job.options.launcher]
+        program = self.job.way.name
         try:
-            argv, env = self.job.supervisor(host)
+            argv, env = self.job.way.supervisor(host, self.job)
+            program = argv[0]
             return Connection(host, argv, self.events, env)
-        except FileNotFoundError:
-            raise Failure(self.job.starter.MISSING) from None
         except OSError as error:
-            raise Failure(f"{error.filename or argv[0]}: {error.strerror}") from None
+            raise Failure(self.job.way.why_not(error.filename or program, error)) from None
 
     def postpone(self, connection):
         """Plan the next try if the server dropped this one; False if there will be none."""

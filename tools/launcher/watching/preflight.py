@@ -49,7 +49,7 @@ def question(job, ready, address):
     address : str
         Where the scheduler is going to listen.
     """
-    create = "create" if job.options.sync_dst_dir else "-"
+    create = "create" if job.target else "-"
     by_shell = "sh" if len(job.command) == 1 else "-"
     python = ready["executable"], "-I", "-"
     program = first_program(job.command)

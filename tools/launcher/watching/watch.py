@@ -217,7 +217,7 @@ class Watch:
             for name in nodes.wrong():
                 self.fail(f"{name} was given rank {nodes.nodes[name][0]}", 1, kind="again")
             self.on_all_registered()
-        return ours and not self.job.options.verbose_ps
+        return ours and not self.job.shows_ps_lite
 
     def on_all_registered(self):
         """Attempt says so."""
