@@ -30,7 +30,7 @@ def written(host):
 
 
 @given(hosts)
-def test_what_is_written_is_read(host):
+def test_a_host_is_read_as_it_was_written(host):
     assert parse_host(written(host)) == host
 
 
@@ -44,27 +44,14 @@ def test_any_text_is_a_host_or_a_mistake(text):
     assert not any(word.startswith("-") or set(word) & set(" ;|&$`'\"<>\\\n*?()") for word in words)
 
 
-def test_a_file_with_all_there_is(tmp_path):
-    file = tmp_path / "hosts"
-    lines = [
-        "\ufeff# all",
-        "",
-        "d1 # first",
-        "me@d2:2222\r",
-        "[fd00::7]:22 slots=4 user=ubuntu",
-        "d1",
-    ]
-    file.write_text("\n".join(lines))
-    d1 = Host("d1")
-    assert read_hosts(str(file)) == [
-        d1,
-        Host("d2", 2222, user="me"),
-        Host("fd00::7", 22, 4, "ubuntu"),
-        d1,
-    ]
+def test_a_file_may_have_comments_ports_slots_users_and_a_host_twice(tmp_path):
+    text = "\ufeff# all\n\nd1 # first\nme@d2:2222\r\n[fd00::7]:22 slots=4 user=ubuntu\nd1"
+    (tmp_path / "hosts").write_text(text)
+    d1, d2, d3 = Host("d1"), Host("d2", 2222, user="me"), Host("fd00::7", 22, 4, "ubuntu")
+    assert read_hosts(str(tmp_path / "hosts")) == [d1, d2, d3, d1]
 
 
-def test_hosts_on_the_command_line():
+def test_hosts_are_read_from_the_command_line():
     assert read_hosts("d1,d2:23") == [Host("d1"), Host("d2", 23)]
     many = [f"gpu-node-{number:03}.cluster.example.com" for number in range(20)]
     assert read_hosts(",".join(many)) == [Host(name) for name in many]  # no name of a file
@@ -116,7 +103,7 @@ def test_round_robin_is_the_published_placement(num_workers, num_servers, num_ho
         assert process.name == (f"server-{i}" if i < num_servers else f"worker-{i - num_servers}")
 
 
-def test_fill_fills_slots():
+def test_fill_gives_a_host_as_many_workers_as_it_has_slots():
     hosts = [Host("a", slots=2), Host("b"), Host("c", slots=4)]
     processes = distribute(4, 2, hosts, "fill")
     assert [p.host.name for p in processes if p.role == "worker"] == ["a", "a", "b", "c"]
@@ -126,7 +113,7 @@ def test_fill_fills_slots():
 
 
 @given(st.lists(st.ip_addresses(v=4), min_size=1, max_size=30))
-def test_ranks_follow_numbers_for_any_addresses(addresses):
+def test_announced_addresses_sort_by_rank_for_any_addresses(addresses):
     """ps-lite sorts by the announced address as a string, highest first."""
     addresses = [str(a) for a in addresses if not str(a).startswith("0.")]
     announced = [announced_address(a, rank) for rank, a in enumerate(addresses)]

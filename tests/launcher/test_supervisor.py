@@ -127,27 +127,6 @@ def test_what_was_written_last_waits_for_a_slow_screen_too(number):
     assert lines == [f"[worker 0] {i}".encode() for i in range(1, number + 1)]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_screen_that_nobody_reads_does_not_keep_a_request_waiting(tmp_path, number):
-    command = [
-        sys.executable,
-        str(ROOT / "tools" / "launch.py"),
-        "-n",
-        "1",
-        "--no-check",
-        "yes $(seq 20)",
-    ]
-    log = tmp_path / "err"
-    with open(log, "wb") as err, subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=err
-    ) as process:
-        time.sleep(4)
-        process.send_signal(number)
-        assert process.wait(15) == 128 + number
-        assert process.stdout.read(1)  # until here nobody has
-    assert f"stopped by {number.name}" in log.read_text()
-
-
 def test_a_slow_screen_stops_nothing(tmp_path):
     """A pipe that nobody reads for longer than the silence allowed blocks output, not the job."""
     command = [sys.executable, str(ROOT / "tools" / "launch.py"), "-n", "1", "--no-check"]

@@ -13,6 +13,6 @@ sys.argv[0] = "mxnet-launch-supervisor"
 for name, source in {_MODULES!r}.items():
     module = sys.modules[name] = types.ModuleType(name)
     exec(compile(source, name + ".py", "exec"), module.__dict__)
-sys.modules["supervisor"].Supervisor().run()
+sys.modules["supervisor"].Supervisor().work()
 """
 REMOTE_PYTHON = "import sys;exec(eval(sys.stdin.buffer.readline()))"

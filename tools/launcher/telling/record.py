@@ -56,6 +56,7 @@ class Record:
         self.folder = folder and pathlib.Path(folder)
         self.job, self.say, self.mask = job, say, mask
         self.files = {}  # by name of the process; None if it cannot be written
+        self.tries = {}  # by number: the processes of each, by name
         self.writer = Writer()
         self.data = {
             "command": mask_words(job.command),
@@ -99,27 +100,17 @@ class Record:
         """Keep what is known of a host."""
         self.data["hosts"].setdefault(host.name, {}).update(facts)
 
-    def attempt(self, attempt, outcome=None):
-        """Keep the exit table of an attempt as far as it is known, and write job.json."""
-        table = [
-            {
-                "name": member.process.name,
-                "host": member.process.host.name,
-                "pid": member.pid,
-                "started": member.started,
-                "ended": member.ended,
-                "status": member.status if member.status is None else shell_status(member.status),
-                "stopped_by_launcher": member.told,
-            }
-            for member in attempt.members.values()
-        ]
-        entry = {"number": attempt.number, "processes": table, "outcome": outcome}
-        self.data["attempts"] = self.data["attempts"][: attempt.number - 1] + [entry]
-        self.write()
+    def follow(self, number, members):
+        """Keep how the processes of a try end: `members` is a dict that fills as it goes on."""
+        self.tries[number] = members
 
     def write(self, **facts):
         """Write job.json, whole or not at all."""
         self.data.update(facts)
+        self.data["attempts"] = [
+            {"number": number, "processes": [*map(_row, members.values())], "outcome": None}
+            for number, members in self.tries.items()
+        ]
         if self.folder:
             data = _each_string(self.data, self.mask)
             self.writer.put(self._replace, json.dumps(data, indent=2, ensure_ascii=False))
@@ -131,6 +122,19 @@ class Record:
             os.replace(unfinished, self.folder / "job.json")
         except OSError as error:
             self.say(f"{self.folder}/job.json: {error.strerror}")
+
+
+def _row(member):
+    """How a process ended, or how far it is."""
+    return {
+        "name": member.process.name,
+        "host": member.process.host.name,
+        "pid": member.pid,
+        "started": member.started,
+        "ended": member.ended,
+        "status": member.status if member.status is None else shell_status(member.status),
+        "stopped_by_launcher": member.told,
+    }
 
 
 def _each_string(data, change):

@@ -49,4 +49,4 @@ class Registration:
 
     def wrong(self):
         """The processes that got another rank than theirs."""
-        return [name for name, (rank, _, _) in self.nodes.items() if name != f"{name[:6]}-{rank}"]
+        return [name for name, (rank, at, _) in self.nodes.items() if rank != announced_rank(at)]

@@ -1,13 +1,13 @@
 """Run a job, and start it again after a failure where that makes sense."""
 
 import signal
-import time
 from dataclasses import dataclass, replace
 
 from launcher.job.statuses import SAVED, USAGE
 from launcher.telling.report import explain
 from launcher.watching.attempt import Attempt
-from launcher.watching.watch import Failure
+from launcher.watching.outcome import Failure
+from launcher.watching.world import World
 
 REPEATS = 3  # of a start that did not work out: another program took the port
 AWAY_S = 2  # between two tries to reach a host
@@ -127,7 +127,7 @@ def decide(ended, counters, options):
     return again(words, number=number, restarts=restarts, idle_stops=idle_stops)
 
 
-def run_job(job, console, record, requests):
+def run_job(job, console, record, requests, world=None):
     """Run a job to its end, with restarts.
 
     Returns
@@ -135,48 +135,47 @@ def run_job(job, console, record, requests):
     int
         What the launcher exits with.
     """
-    counters, prepare = Counters(), True
+    world, counters, prepare = world or World(), Counters(), True
     while True:
-        attempt = Attempt(job, console, record, requests, counters.number, prepare)
+        attempt = Attempt(job, console, record, requests, counters.number, prepare, world)
         try:
             attempt.run()
-            record.write(status=0, ended=time.time())
+            record.write(status=0, ended=world.time())
             return 0
         except Failure as error:
             failure = error
-        since = attempt.running_since
-        ran_s = None if since is None else failure.at - since
+        ran_s, is_asked = attempt.ran_s(), attempt.outcome.is_asked
         prepare = prepare and ran_s is None
-        ended = Ended(failure.kind, failure.status, attempt.asked, ran_s, time.monotonic())
+        ended = Ended(failure.kind, failure.status, is_asked, ran_s, world.monotonic())
         decision = decide(ended, counters, job.options)
         if not decision.again:
-            return conclude(failure, decision.words, console, record)
+            return conclude(failure, decision.words, console, record, world)
         counters = decision.counters
         console.say(f"{failure.subject()}: {decision.words}")
-        number = pause(decision.pause_s, requests)
+        number = pause(decision.pause_s, requests, world)
         if number:
             name = signal.Signals(number).name
             failure = Failure(f"stopped by {name}", 128 + number, kind="asked")
-            return conclude(failure, "", console, record)
+            return conclude(failure, "", console, record, world)
 
 
-def conclude(failure, words, console, record):
+def conclude(failure, words, console, record, world):
     """Say and keep what ended the job; returns its exit status."""
     log = failure.member and record.path(failure.member.process)
     text = explain(failure, log) + (f"\n{words}" if words else "")
-    record.write(status=failure.status, cause=text, ended=time.time())
+    record.write(status=failure.status, cause=text, ended=world.time())
     console.say(text)
     return failure.status
 
 
-def pause(seconds, requests):
+def pause(seconds, requests, world):
     """Wait, unless a signal asks for the end; that signal, or None."""
-    end = time.monotonic() + seconds
+    end = world.monotonic() + seconds
     while True:
         while requests:
             number = requests.popleft()
             if number != signal.SIGUSR1:
                 return number
-        if time.monotonic() >= end:
+        if world.monotonic() >= end:
             return None
-        time.sleep(0.1)
+        world.sleep(0.1)
