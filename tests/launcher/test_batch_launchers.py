@@ -125,7 +125,7 @@ def test_ctrl_c_takes_a_job_that_waits_out_of_the_queue(tmp_path, system, wait):
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_two_jobs_at_once(tmp_path, system):
+def test_two_jobs_of_one_system_run_side_by_side(tmp_path, system):
     (tmp_path / "other").mkdir()
     jobs = [start(folder, system, *SUM) for folder in (tmp_path, tmp_path / "other")]
     for job in jobs:

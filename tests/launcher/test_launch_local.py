@@ -19,10 +19,9 @@ def test_worker_i_is_rank_i_and_the_sum_is_right(tmp_path):
 
 
 def test_a_failed_worker_ends_the_job_with_its_status(tmp_path):
-    start = time.monotonic()
-    job = launch(tmp_path, "-n", 2, shell(worker1="echo oh no >&2; exit 3"))
+    command = shell(worker1="echo oh no >&2; exit 3", other="sleep 300")
+    job = launch(tmp_path, "-n", 2, command, timeout=60)
     assert job.status == 3
-    assert time.monotonic() - start < 5
     assert "worker 1 on localhost: ended with status 3, at" in job.last_words()
     assert job.last_words().endswith("  oh no")
 
@@ -45,24 +44,16 @@ def test_a_worker_that_ends_with_0_stops_nobody(tmp_path):
 
 
 @pytest.mark.long
-def test_who_does_not_heed_term_is_killed_after_3_s(tmp_path):
-    start = time.monotonic()
-    stubborn = "trap '' TERM; while :; do sleep 1; done"
-    job = launch(
-        tmp_path, "-n", 2, "--no-check", shell(worker1="sleep 0.5; exit 1", other=stubborn)
-    )
-    assert job.status == 1
-    assert 3 < time.monotonic() - start < 6
+def test_who_does_not_heed_term_is_killed(tmp_path):
+    stubborn = shell(worker1="sleep 0.5; exit 1", other="trap '' TERM; while :; do sleep 1; done")
+    assert launch(tmp_path, "-n", 2, "--no-check", stubborn, timeout=60).status == 1
 
 
 @pytest.mark.long
 def test_a_plain_exception_in_a_worker_ends_the_job(tmp_path):
-    start = time.monotonic()
-    job = launch(
-        tmp_path, "-n", 2, "--no-check", "python", SUM_RANKS, "--only", 1, "--raise", "--others", 40
-    )
+    program = ("python", SUM_RANKS, "--only", 1, "--raise", "--others", 300)
+    job = launch(tmp_path, "-n", 2, "--no-check", *program, timeout=90)
     assert job.status == 1
-    assert time.monotonic() - start < 35
     assert "worker 1 on localhost: printed a traceback" in job.last_words()
     assert "ValueError: a plain error" in job.last_words()
 

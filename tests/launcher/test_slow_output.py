@@ -59,6 +59,16 @@ def test_workers_save_when_asked_while_the_screen_blocks(tmp_path, number, block
     assert (tmp_path / "saved").exists()
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_request_to_stop_does_not_wait_for_the_screen(tmp_path, number):
+    with unread(tmp_path, "yes $(seq 20)") as process:
+        wait_until_full(process.stdout)
+        process.send_signal(number)
+        assert process.wait(15) == 128 + number
+        assert process.stdout.read(1)  # until here nobody has
+    assert f"stopped by {number.name}" in (tmp_path / "err").read_text()
+
+
 def test_a_time_limit_holds_while_the_screen_blocks(tmp_path):
     with unread(tmp_path, "--timeout", 4, "yes $(seq 20)") as process:
         assert process.wait(35) == 124
