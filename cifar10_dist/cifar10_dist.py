@@ -21,7 +21,7 @@ import mxnet as mx
 from command_line.devices import choose_devices
 from command_line.options import options_of
 from command_line.parse import parse_args
-from ground import failure
+from ground.failure import exit_with
 from ground.versions import versions
 from loader import split_data
 from networks.create import create_network
@@ -107,4 +107,4 @@ def train(args, session):
 
 
 if __name__ == "__main__":
-    failure.run(main, "cifar10_dist.py")
+    exit_with(main, "cifar10_dist.py")

@@ -70,7 +70,7 @@ def check_devices(args, kind, num_devices):
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
-        """Raise instead of printing the usage and exiting: see :func:`failure.run`."""
+        """Raise instead of printing the usage and exiting: see :func:`failure.exit_with`."""
         raise UsageError(message)
 
 

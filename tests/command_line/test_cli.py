@@ -83,7 +83,9 @@ def test_a_mistake_ends_the_program_with_one_line_and_status_2(options, tmp_path
 
 @pytest.mark.parametrize("error", ["MemoryError()", "ValueError('cudaMalloc: out of memory')"])
 def test_too_little_memory_ends_a_program_with_one_line(error, tmp_path):
-    program = f"from ground.failure import run\ndef main(): raise {error}\nrun(main, 'p')"
+    program = (
+        f"from ground.failure import exit_with\ndef main(): raise {error}\nexit_with(main, 'p')"
+    )
     job = launch(tmp_path, "-c", program, program="-u")
     assert job.status == 1
     assert re.fullmatch("p: error: out of memory: .*; try smaller sizes\n", job.stderr), job.stderr
@@ -106,12 +108,14 @@ def test_a_data_folder_that_cannot_be_written_is_named(tmp_path):
     assert "--data-dir /proc/nowhere: cannot be written" in job.stderr
 
 
+@pytest.mark.long
 def test_workers_that_would_add_noise_of_their_own_are_refused(tmp_path):
     job = launch(tmp_path, "-n", 2, "python", "cifar10_dist/cifar10_dist.py", "--optimizer", "sgld")
     assert job.status == 2
     assert "each worker would add noise of its own; take -n 1" in job.stderr + job.stdout
 
 
+@pytest.mark.long
 def test_a_store_on_this_machine_alone_is_refused_under_a_launcher(tmp_path):
     job = launch(
         tmp_path, "-n", 2, "python", "cifar10_dist/cifar10_dist.py", "--kv-store", "device"
@@ -120,12 +124,14 @@ def test_a_store_on_this_machine_alone_is_refused_under_a_launcher(tmp_path):
     assert "would train every worker alone" in job.stderr + job.stdout
 
 
+@pytest.mark.long
 def test_an_exception_ends_a_worker_at_once_with_its_traceback(tmp_path):
     job = launch(tmp_path, "-n", 2, "python", "tests/programs/raise_on_one.py", timeout=60)
     assert job.status == 1
     assert "ValueError: on purpose" in job.stderr + job.stdout
 
 
+@pytest.mark.long
 def test_a_training_whose_output_nobody_reads_any_more_ends_with_one_line(tmp_path):
     options = "--data synthetic --network fast --num-examples 512 --num-epochs 1 --disp-batches 1"
     command = [sys.executable, PROGRAM, *options.split()]

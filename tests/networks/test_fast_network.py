@@ -53,6 +53,7 @@ def test_the_whitening_is_not_learned_and_gray_images_will_do():
     assert net(mx.nd.zeros((2, 1, 28, 28))).shape == (2, 4)
 
 
+@pytest.mark.long
 def test_mirror_images_are_tested_never_always_or_last(tmp_path):
     few = "--data synthetic --network resnet --num-layers 8 --num-examples 128 --batch-size 64"
     losses = {}
@@ -84,6 +85,7 @@ def test_nesterov_momentum_decays_the_weight_of_before_the_step(clip):
     np.testing.assert_allclose(state.asnumpy(), momentum, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.long
 def test_the_same_training_ends_at_the_same_bits(tmp_path):
     """Also after a test, which puts weights into other layouts."""
     few = "--data synthetic --network fast --num-examples 1000 --batch-size 25 --num-epochs 2"
@@ -97,6 +99,7 @@ def test_the_same_training_ends_at_the_same_bits(tmp_path):
     assert len(ends) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["local", "dist_sync", "dist_async"])
 def test_the_fast_network_learns_with_every_kind_of_store(kind, tmp_path):
     many = kind.startswith("dist")

@@ -120,6 +120,7 @@ def test_a_machine_without_wheels_is_one_line_and_status_2(project):
     assert "no package for Linux i686" in said
 
 
+@pytest.mark.long
 def test_what_is_built_is_not_built_again_until_the_requirements_change(project):
     assert "Built .venv" in make(project, "--python", PYTHON)[1]
     assert make(project) == (0, "")
@@ -128,6 +129,7 @@ def test_what_is_built_is_not_built_again_until_the_requirements_change(project)
     assert "Built .venv" in make(project)[1]
 
 
+@pytest.mark.long
 def test_two_at_once_build_one_environment(project):
     both = [
         subprocess.Popen(command(project), stdout=subprocess.PIPE, universal_newlines=True)
@@ -137,6 +139,7 @@ def test_two_at_once_build_one_environment(project):
     assert sorted(text.count("Built .venv") for text in said) == [0, 1]
 
 
+@pytest.mark.long
 def test_an_interrupted_build_is_begun_again_by_the_next_run(project):
     first = subprocess.Popen(command(project, "--python", PYTHON))
     while not (project / ".venv" / "pyvenv.cfg").exists():
@@ -148,17 +151,20 @@ def test_an_interrupted_build_is_begun_again_by_the_next_run(project):
     assert (project / ".venv" / "bin" / "pip").exists()
 
 
+@pytest.mark.long
 def test_what_an_interrupted_removal_left_is_built_over(project):
     (project / ".venv" / "lib").mkdir(parents=True)
     assert "Built .venv" in make(project, "--python", PYTHON)[1]
 
 
+@pytest.mark.long
 def test_a_stamp_that_is_cut_short_is_none(project):
     assert make(project, "--python", PYTHON)[0] == 0
     (project / ".venv" / make_venv.STAMP).write_text("")
     assert "Built .venv" in make(project, "--python", PYTHON)[1]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0 or platform.system() != "Linux", reason="needs root on Linux")
 def test_who_may_not_write_uses_what_is_built(project):
     read_only = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
@@ -170,6 +176,7 @@ def test_who_may_not_write_uses_what_is_built(project):
     assert make(project, prefix=here) == (0, "")
 
 
+@pytest.mark.long
 def test_pips_own_error_is_shown_and_the_next_run_tries_again(project):
     (project / "requirements-cpu.txt").write_text("./no-such-folder\n")
     status, said = make(project, "--python", PYTHON)

@@ -37,6 +37,7 @@ def test_where_there_are_gradients_adamax_is_mxnets():
     assert (found[0] == found[1]).all() and np.isfinite(found[0]).all()
 
 
+@pytest.mark.long
 def test_servers_that_update_have_our_adamax(tmp_path):
     options = ("--optimizer", "adamax", "--kv-store", "dist_async")
     finished(training(tmp_path, tmp_path / "m", *options, workers=2))
