@@ -63,7 +63,7 @@ class Saver:
         if min(worker_steps) == self._facts["steps_per_epoch"]:
             return False
         self._is_stopped = True
-        self._stopper.save()
+        self._stopper.lift_limit()
         self._save(epoch, min(worker_steps), worker_steps=worker_steps)
         return True
 
@@ -79,7 +79,7 @@ class Saver:
             return is_last
         self._is_stopped = not is_last and self._stopper.is_requested_anywhere(self._workers)
         if is_last or self._is_stopped:
-            self._stopper.save()
+            self._stopper.lift_limit()
         if epoch % self._period == 0 or is_last or self._is_stopped:
             self._save(epoch, **facts)
         return is_last or self._is_stopped

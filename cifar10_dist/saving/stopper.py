@@ -82,8 +82,8 @@ class Stopper:
         self._seen = time.monotonic()
         return bool(workers.sum([self.is_requested])[0])
 
-    def save(self):
-        """Let the files take their time: from here on a wait is for them, or for who writes them.
+    def lift_limit(self):
+        """End no more processes that take no step: from here on they wait for files.
 
         The launcher's own grace still ends what hangs.
         """

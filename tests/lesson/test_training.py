@@ -1,7 +1,5 @@
 """A step: the same on one device and on several, whatever the batch, and as written by hand."""
 
-import time
-
 import mxnet as mx
 import numpy as np
 import pytest
@@ -9,12 +7,8 @@ from mxnet import autograd
 from mxnet.contrib.amp.loss_scaler import LossScaler
 from mxnet.gluon import nn
 
-from command_line.parse import parse_args
 from loader import Batch, EvalLoader, TrainLoader
 from networks.by_name import network_by_name, starts_with_batchnorm
-from run.run import STEPS_AHEAD, Run
-from saving.resume import Start
-from saving.session import Session
 from saving.statistics import gather_statistics, mean_statistics
 from trainers.buckets import Buckets
 from trainers.worker_trainer import WorkerTrainer
@@ -73,53 +67,6 @@ def test_several_devices_give_the_parameters_of_one_after_ten_steps(kvstore, num
     for params in train_steps(num_devices, kvstore):
         for name, values in params.items():
             np.testing.assert_allclose(values, one[name], atol=1e-5, err_msg=name)
-
-
-class Slow(mx.operator.CustomOp):
-    """Hands its input on, after a while."""
-
-    finished = 0
-
-    def forward(self, is_train, req, in_data, out_data, aux):
-        time.sleep(0.2)
-        Slow.finished += 1
-        self.assign(out_data[0], req[0], in_data[0])
-
-    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
-        self.assign(in_grad[0], req[0], out_grad[0])
-
-
-@mx.operator.register("slow")
-class SlowProp(mx.operator.CustomOpProp):
-    def create_operator(self, ctx, shapes, dtypes):
-        return Slow()
-
-
-class SlowNetwork(mx.gluon.HybridBlock):
-    def __init__(self):
-        super().__init__()
-        self.dense = nn.Dense(4, in_units=3 * 8 * 8)
-
-    def hybrid_forward(self, F, x):
-        return F.Custom(self.dense(x), op_type="slow")
-
-
-def test_python_queues_only_a_few_steps_ahead():
-    """What is queued must be computed before a request to stop, and takes memory meanwhile."""
-    net = SlowNetwork()
-    net.initialize()
-    trainer, ctx, ahead = create_trainer(net, 0.1), [mx.cpu()], []
-    args = parse_args(["--num-epochs", "1", "--disp-batches", "1000"])
-    loader, workers = TrainLoader(IMAGES, LABELS, 4), Workers(mx.kv.create("local"))
-    facts = {"steps_per_epoch": len(loader), "options": {}}
-    run = Run(args, Start(facts), "float32", net, trainer, workers, Session(prefix=None))
-    for batch in run.follow(loader, epoch=0):
-        data, labels = split_batch(batch, ctx)
-        outputs = forward_backward(net, CrossEntropy(), data, labels, batch.size)
-        trainer.step(1)
-        run.step_done(batch, outputs, labels)
-        ahead.append(len(ahead) + 1 - Slow.finished)
-    assert len(ahead) == 12 and 0 < max(ahead) <= STEPS_AHEAD + 1, ahead
 
 
 def test_gradients_of_float16_are_scaled_and_divided_by_the_scale_on_every_worker():

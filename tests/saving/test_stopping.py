@@ -34,7 +34,7 @@ from workers import Workers
 with Stopper(True) as stopper:
     stopper.watch_training(Workers(mx.kv.create("local")))
     os.kill(os.getpid(), signal.SIGUSR1)
-    stopper.save()
+    stopper.lift_limit()
     time.sleep(3)
 print("saved", stopper.is_requested)
 """
