@@ -12,18 +12,20 @@ RUNS    ?= 20
 QUICK   ?=
 ONLY    ?=
 PEERS   := .venv-peers
+PYTEST  := .venv/bin/python -m pytest --dist loadgroup
 
 # Any Python will do to start with; make_venv.py chooses the one for .venv.
 START := $(firstword $(foreach name,python3 python3.11 python3.10 python3.12 python3.9 python3.8, \
 	$(shell command -v $(name) 2>/dev/null)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test notebooks jupyter cluster chaos bench test-pythons test-gpu-install lint clean
+.PHONY: help setup train test test-all notebooks jupyter cluster chaos bench test-pythons test-gpu-install lint clean
 
 help:
 	@echo "make setup             build .venv (PYTHON=python3.10, DEVICE=cpu or gpu: default, what fits)"
 	@echo "make train             train on CIFAR-10-like images, 2 workers on this machine (WORKERS=, ARGS=)"
-	@echo "make test              run the tests (TESTS=tests/lesson)"
+	@echo "make test              run the quick tests: 5 minutes, without root (TESTS=tests/lesson)"
+	@echo "make test-all          run these, then all others: ssh hosts, batch systems, notebooks"
 	@echo "make jupyter           open the notebooks in JupyterLab (JUPYTER_ARGS=--no-browser)"
 	@echo "make notebooks         run the notebooks and keep what they put out (DATA=folder of images)"
 	@echo "make cluster           two real ssh hosts on this machine, as root on Linux (HOSTS=, WITH=slurm,sge,mpi)"
@@ -42,8 +44,13 @@ train: setup
 	.venv/bin/python tools/launch.py -n $(WORKERS) -s $(WORKERS) --launcher local \
 		".venv/bin/python cifar10_dist/cifar10_dist.py $(ARGS)"
 
+# With TESTS= it may be that none of them are in this half: pytest's status is 5 then.
 test: setup
-	@.venv/bin/python -m pytest --numprocesses 2 --dist loadgroup $(TESTS)
+	@$(PYTEST) --numprocesses 2 -m "not long" $(TESTS) $(if $(TESTS),|| [ $$? = 5 ])
+
+# More processes than cores, for long tests wait more than they compute.
+test-all: test
+	@$(PYTEST) --numprocesses 3 -m long $(TESTS) $(if $(TESTS),|| [ $$? = 5 ])
 
 notebooks: setup
 	@.venv/bin/python tools/refresh_notebooks.py $(if $(DATA),--data "$(DATA)")

@@ -28,7 +28,7 @@ import mxnet_setup  # noqa: E402, F401
 
 import mxnet as mx  # noqa: E402
 
-from ground.failure import run  # noqa: E402
+from ground.failure import exit_with  # noqa: E402
 
 WARM_UP = 2
 SERVER_0 = 840  # ps-lite puts key k on server 9973 k % servers; a multiple of 1 to 8
@@ -105,4 +105,4 @@ def main():
 
 
 if __name__ == "__main__":
-    run(main, "growth_worker.py")
+    exit_with(main, "growth_worker.py")

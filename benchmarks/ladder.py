@@ -48,7 +48,7 @@ import mxnet as mx  # noqa: E402
 import numpy as np  # noqa: E402
 from mxnet import autograd, gluon  # noqa: E402
 
-from ground.failure import run  # noqa: E402
+from ground.failure import exit_with  # noqa: E402
 from loader import TrainLoader  # noqa: E402
 from networks.one_pixel import use_products  # noqa: E402
 from sources import synthetic  # noqa: E402
@@ -125,4 +125,4 @@ def main():
 
 
 if __name__ == "__main__":
-    run(main, "ladder.py")
+    exit_with(main, "ladder.py")

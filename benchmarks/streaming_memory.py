@@ -28,7 +28,7 @@ def measure(program, path, size, num_workers, num_examples):
     sys.path.insert(0, program)
     import mxnet_setup  # noqa: F401
 
-    from command_line.flags import parse_args
+    from command_line.parse import parse_args
     from loader import split_data
     from sources.images import ImageSource
 

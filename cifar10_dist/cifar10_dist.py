@@ -19,9 +19,10 @@ import mxnet_setup  # noqa: F401  first: MXNet reads these settings when it is i
 import mxnet as mx
 
 from command_line.devices import choose_devices
-from command_line.flags import parse_args
-from ground import failure
-from ground.versions import describe
+from command_line.options import options_of
+from command_line.parse import parse_args
+from ground.failure import exit_with
+from ground.versions import versions
 from loader import split_data
 from networks.create import create_network
 from networks.mirror import network_to_test
@@ -65,7 +66,7 @@ def train(args, session):
     store = mx.kv.create(args.kv_store)
     workers = Workers(store)
     train_loader, test_loader = split_data(args, images, workers)  # each worker gets its part
-    facts = {"data": images.fingerprint, **describe(args)}
+    facts = {"data": images.fingerprint, **options_of(args), **versions()}
     workers.agree(facts)  # all have the same data, options and versions
 
     # A checkpoint's parameters, if there is one to go on from; its optimizer's state below.
@@ -106,4 +107,4 @@ def train(args, session):
 
 
 if __name__ == "__main__":
-    failure.run(main, "cifar10_dist.py")
+    exit_with(main, "cifar10_dist.py")

@@ -10,7 +10,8 @@ import mxnet as mx
 import numpy as np
 
 from ground.failure import UsageError
-from sources.download import MNIST, DownloadError, fetch
+from sources.addresses import MNIST
+from sources.download import DownloadError, fetch
 
 
 class Digits(NamedTuple):
@@ -47,7 +48,7 @@ def load_digits(folder=None):
             f"No MNIST ({'; '.join(problems)}): taking the digits of scikit-learn", file=sys.stderr
         )
         return _small_digits()
-    return Digits("MNIST", *(_read(place / f"{name}.gz") for name in MNIST.files))
+    return Digits("MNIST", *(_read(place / name) for name in MNIST.files))
 
 
 def _read(path):

@@ -38,14 +38,18 @@ def pytest_make_collect_report():
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
-    """Let the modules that share a cluster run one after the other, and long ones start first."""
+    """Keep modules that share something on one of xdist's workers, and start long ones first."""
     for item in items:
         if not item.get_closest_marker("xdist_group"):
             group = getattr(item.module, "SHARES", item.location[0])
             item.add_marker(pytest.mark.xdist_group(group))
         budget = getattr(item.module, "TIME_BUDGET_S", None)
         item.user_properties.append(("budget", budget))
-    items.sort(key=lambda item: -(dict(item.user_properties)["budget"] or 0))
+
+    def place(item):
+        return not hasattr(item.module, "SHARES"), -(dict(item.user_properties)["budget"] or 0)
+
+    items.sort(key=place)
 
 
 def pytest_runtest_logreport(report):

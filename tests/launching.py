@@ -18,7 +18,8 @@ PROGRAM = str(ROOT / "cifar10_dist" / "cifar10_dist.py")
 TRAIN = (sys.executable, PROGRAM)  # a command for the launcher
 PROGRAMS = ROOT / "tests" / "programs"
 SUM_RANKS = str(PROGRAMS / "sum_ranks.py")
-CLUSTER = ROOT / ".cluster" / "test"
+# Each of pytest's processes has a cluster of its own.
+CLUSTER = ROOT / ".cluster" / f"test-{os.environ.get('PYTEST_XDIST_WORKER', 0)}"
 
 
 class Job:
@@ -178,7 +179,7 @@ def why_no_cluster(*systems):
 
 def cluster(*arguments, check=True):
     """Run `tools/cluster.py` on the cluster of the tests."""
-    command = [sys.executable, str(ROOT / "tools" / "cluster.py"), "--name", "test", *arguments]
+    command = [sys.executable, ROOT / "tools" / "cluster.py", "--name", CLUSTER.name, *arguments]
     return subprocess.run(command, check=check, text=True, capture_output=True, timeout=60)
 
 

@@ -160,15 +160,14 @@ class Cluster:
         self.folder.chmod(0o700)
         holders = []
         try:
-            subnet = self.free_subnet()
-            addresses = {name: f"{subnet}.{9 + i}" for i, name in enumerate(names)}
-            self.state.update(asked, addresses=addresses)
             run(
                 "ssh-keygen", "-qt", "ed25519", "-N", "", "-C", "cluster", "-f", self.folder / "key"
             )
             keeper = "read -r wired && read -r keep && exec sleep infinity < /dev/null"
             holders.append(self.hold("switch", "sh", "-c", keeper))
-            self.wire_switch(holders[0].pid, subnet)
+            subnet = self.wire_switch(holders[0].pid)
+            addresses = {name: f"{subnet}.{9 + i}" for i, name in enumerate(names)}
+            self.state.update(asked, addresses=addresses)
             for name, address in addresses.items():
                 write_files(self.folder / name, name, addresses)
                 program = pathlib.Path(__file__).with_name("cluster_host.py")
@@ -199,24 +198,33 @@ class Cluster:
             self.down()
             raise
 
-    def free_subnet(self):
-        """The first of 10.77.0 to 10.77.254 that this machine has no address or route in."""
+    def wire_uplink(self, pid):
+        """A cable to this machine, in the first network from 10.77.0 to 10.77.254 that is free."""
         used = run("ip", "-4", "route", "show", "table", "all") + run("ip", "-4", "addr")
         for third in range(255):
-            if f"10.77.{third}." not in used:
+            peer = ("type", "veth", "peer", "name", "uplink", "netns", pid)
+            if f"10.77.{third}." in used:
+                continue
+            try:
+                run("ip", "link", "add", f"mxc{third}", *peer)
+            except Problem as problem:
+                if "File exists" not in str(problem):  # another cluster was faster
+                    raise
+            else:
+                self.state["link"], self.has_wired = f"mxc{third}", True
                 return f"10.77.{third}"
         raise Problem("no free network between 10.77.0.0/24 and 10.77.254.0/24")
 
-    def wire_switch(self, pid, subnet):
-        """A bridge in a namespace of its own, with one cable to this machine."""
-        link = f"mxc{subnet.split('.')[2]}"
-        run("ip", "link", "add", link, "type", "veth", "peer", "name", "uplink", "netns", pid)
-        self.state["link"], self.has_wired = link, True  # two clusters may have wanted it
+    def wire_switch(self, pid):
+        """A bridge in a namespace of its own, with one cable to this machine; its network."""
+        subnet = self.wire_uplink(pid)
+        link = self.state["link"]
         run("ip", "addr", "add", f"{subnet}.1/24", "dev", link)
         run("ip", "link", "set", link, "up")
         run("ip", "link", "add", "bridge", "type", "bridge", inside=pid)
         run("ip", "link", "set", "bridge", "up", inside=pid)
         run("ip", "link", "set", "uplink", "master", "bridge", "up", inside=pid)
+        return subnet
 
     def wire(self, name, address, rate):
         """A cable from the bridge to a host, shaped at both ends."""

@@ -2,7 +2,7 @@
 
 import mxnet as mx
 
-from command_line.checks import check_devices
+from command_line.parse import check_devices
 from ground import environment
 from ground.failure import UsageError
 from ground.split import split_range
@@ -29,12 +29,12 @@ def choose_devices(args):
     return [mx.Context(kind, i) for i in numbers]
 
 
-def share_gpus(available, workers, place):
+def share_gpus(available, workers, local_rank):
     """Return this worker's GPUs where ``--gpus`` does not say: its share of the host's.
 
     The launcher tells how many workers the host has, and which of them this is.
     """
     if available < workers:  # several workers to one GPU
-        return tuple(range(available))[place % max(available, 1) :][:1]
-    start, stop = split_range(available, workers, place)
+        return tuple(range(available))[local_rank % max(available, 1) :][:1]
+    start, stop = split_range(available, workers, local_rank)
     return tuple(range(start, stop))

@@ -1,15 +1,13 @@
-"""The flags of the program, one line each. Flags that do not go together: ``checks.py``.
+"""The flags of the program: all that is known of a flag stands in its entry in ``FLAGS``."""
 
-Two more places may want to know a new flag: ``STEERING`` in ``saving/resume.py`` if it changes the
-course of a training, and ``OWN`` in ``ground/versions.py`` if workers may have different values.
-"""
-
-import argparse
+import os
 from dataclasses import dataclass
 from typing import Any
 
-from command_line.checks import OTHER_DEFAULTS, check
+import mxnet as mx
+
 from command_line.flag_types import (
+    SMALL,
     below_one,
     count,
     epochs,
@@ -24,50 +22,74 @@ from command_line.flag_types import (
     triple,
     two_bits,
 )
-from ground import environment
-from ground.failure import UsageError
-from ground.messages import warn
-from networks import fast as fast_network
+from ground.environment import is_launched, max_restarts, uses_p3
 
-DESCRIPTION = """\
-Train a network on CIFAR-10, on one device, several devices, or several workers.
 
-  python cifar10_dist.py                                   one process: all GPUs, or the CPU
-  python cifar10_dist.py --cpus 2                          two devices, rehearsed on the CPU
-  python ../tools/launch.py -n 2 -s 2 --launcher local "python cifar10_dist.py"
-                                                           two workers, two servers
-"""
-ENDING = """\
-A checkpoint is PATH-000N.params, .state and .json, with PATH-symbol.json. MXNet itself reads
-.params and -symbol.json. Send SIGTERM or SIGUSR1 to any worker to stop the job. With
---model-prefix, all workers then stop after the same step (dist_async: soon), save
-PATH-000N-STEP, and end with status 75. When the launcher starts the job again (--max-restarts),
-it continues from the newest checkpoint that the job has saved itself.
-
-Exit status: 0 done; 2 the command line or its files are wrong; 75 stopped on request after
-saving everything, start me again; any other: failed.
-"""
+def attribute_of(name):
+    """Return where argparse puts the value of a flag: ``num_epochs`` for ``--num-epochs``."""
+    return name[2:].replace("-", "_")
 
 
 @dataclass(frozen=True)
 class Flag:
-    """A flag of the command line."""
+    """All that is known of a flag of the command line.
 
+    Where a field may be a function, ``a`` are the values of all flags.
+    """
+
+    # fmt: off
     names: str  # with a space between them
     takes: Any  # an argparse type, or a tuple of the possible values
-    default: Any  # a value, or its text; None: nothing, or see defaults_that_depend
-    shown: str  # what --help calls the value; None: lists the possible values
+    default: Any  # a value, its text, a function of a, or None for nothing
+    shown: Any  # what --help calls the value; None: it lists the possible values
     help: str
     alone: Any = None  # the value if only the flag is given, of flags that may stand alone
+    excludes: Any = None  # a flag that cannot be given beside it
+    checks: Any = ()  # pairs: when its value is a mistake, a function of a, and the message, in which {name} is the value of --name
+    device_checks: Any = ()  # the same, functions of a, the kind of this worker's devices ("cpu" or "gpu") and their number
+    fast: Any = None  # its default with --network fast, where it has another: as above
+    older: Any = None  # a pair: whether to warn that its default is another in MXNet's older examples, a function of the values as given (None: not given), and that default
+    steers: bool = False  # the course of a training: one that is resumed with another value says so
+    agreed: Any = str  # the text of its value that must be the same on all workers; None: they may differ in it
+    # fmt: on
+
+    @property
+    def name(self):
+        """The first of its names: ``--num-epochs``."""
+        return self.names.split()[0]
+
+    def of(self, args):
+        """Return its value in a namespace."""
+        return getattr(args, attribute_of(self.name))
+
+
+def _names_a_folder(prefix):
+    return prefix and os.path.basename(prefix) in ("", ".", "..")
+
+
+def _cannot_be_written(path):
+    return path and not os.access(os.path.dirname(os.path.abspath(path)), os.W_OK)
+
+
+def _default_resume(a):
+    return "auto" if max_restarts() and a.model_prefix and a.load_epoch is None else "none"
 
 
 STORES = ("local", "device", "dist", "dist_sync", "dist_device_sync", "dist_async")
+SYNC_STORES = ("dist", "dist_sync", "dist_device_sync")
+# One is for MXNet's own tests, the other for embeddings: it takes weights of two dimensions.
+OPTIMIZERS = sorted(set(mx.optimizer.Optimizer.opt_registry) - {"test", "groupadagrad"})
+# The defaults for --network fast are per 256 examples, as --lr-scale linear has it.
 # fmt: off
 FLAGS = {
     "devices and workers": (
-        Flag("--kv-store", STORES, None, None, "MXNet's kvstore; default dist under a launcher, else device"),
-        Flag("--gpus", gpu_list, None, "0,1", "GPUs of this worker; without a value: the CPU; default: its share of the host's GPUs", alone=""),
-        Flag("--cpus", positive, None, "N", "rehearse N devices on the CPU"),
+        Flag("--kv-store", STORES, lambda a: "dist" if is_launched() else "device", None, "MXNet's kvstore; default dist under a launcher, else device", checks=[
+            (lambda a: a.kv_store.startswith("dist") and not is_launched(), "--kv-store {kv_store} needs a launcher: python tools/launch.py -n 2 -s 2 --launcher local \"python cifar10_dist.py …\""),
+            (lambda a: uses_p3() and a.kv_store == "dist_async", "--kv-store dist_async does not go with the launcher's --p3 (DMLC_PS_VAN_TYPE=p3)"),
+            (lambda a: is_launched() and not a.kv_store.startswith("dist"), "--kv-store {kv_store} under a launcher would train every worker alone: use dist_sync, or start one process without the launcher"),
+        ]),
+        Flag("--gpus", gpu_list, None, "0,1", "GPUs of this worker; without a value: the CPU; default: its share of the host's GPUs", alone="", agreed=None),
+        Flag("--cpus", positive, None, "N", "rehearse N devices on the CPU", excludes="--gpus", agreed=None),
         Flag("--allreduce", ("auto", "servers"), "auto", None, "where gradients of workers are added up; auto: in shared memory "
              "if all workers are on one Linux host, with one CPU device each, without --gc-type; else on the servers"),
     ),
@@ -77,61 +99,96 @@ FLAGS = {
              "200 or 269, as for ImageNet, with more than 28 pixels; default 20, with more than 32 pixels 50"),
         Flag("--num-classes", positive, 10, "N", "classes of the images"),
         Flag("--dtype", ("float32", "float16", "bfloat16", "auto"), "float32", None, "type of convolutions and products; weights stay float32; "
-             "auto: on processors that have bfloat16, it or float32, whichever is faster in a short trial; else float32"),
+             "auto: on processors that have bfloat16, it or float32, whichever is faster in a short trial; else float32", steers=True,
+             checks=[(lambda a: a.kv_store == "dist_async" and a.dtype == "float16", "--dtype float16 and dist_async exclude each other: the servers cannot know how float16 gradients are scaled")],
+             device_checks=[(lambda a, kind, number: kind == "cpu" and a.dtype == "float16", "--dtype float16 needs a GPU; on the CPU try bfloat16"),
+                            (lambda a, kind, number: kind == "gpu" and a.dtype == "bfloat16", "--dtype bfloat16 needs a CPU; on GPUs try float16")]),
     ),
     "data": (
         Flag("--data", ("auto", "cifar10", "synthetic"), "auto", None, "auto: CIFAR-10 from disk, else a download, else synthetic images"),
-        Flag("--data-dir", path, None, "DIR", "where CIFAR-10 is, or is put; default: MXNet's own folder"),
-        Flag("--data-train", path, None, "X.rec", "RecordIO file to train on"),
-        Flag("--data-val", path, None, "Y.rec", "RecordIO file to test on"),
+        Flag("--data-dir", path, None, "DIR", "where CIFAR-10 is, or is put; default: MXNet's own folder", agreed=None),
+        Flag("--data-train", path, None, "X.rec", "RecordIO file to train on", agreed=None,
+             checks=[(lambda a: bool(a.data_train) != bool(a.data_val), "--data-train and --data-val go together"),
+                     (lambda a: a.data_train and a.data != "auto", "--data {data} and --data-train exclude each other")]),
+        Flag("--data-val", path, None, "Y.rec", "RecordIO file to test on", agreed=None),
         Flag("--image-shape", shape, "3,32,32", "3,32,32", "channels, height, width"),
         Flag("--num-examples", positive, None, "N", "train on the first N examples only"),
         Flag("--max-data-gb", positive_float, 2.0, "GB", "decode RecordIO files once if their images fit in GB, else at each use"),
-        Flag("--pad-size", count, 0, "PIXELS", "zeros around the image"),
-        Flag("--random-crop", (0, 1), 0, None, "crop --image-shape at random from the whole, padded image"),
-        Flag("--random-mirror", (0, 1), 0, None, "flip half of the images, the other half in the next epoch"),
-        Flag("--rgb-mean", triple, "0,0,0", "R,G,B", "subtracted from the pixels (0 to 255)"),
-        Flag("--rgb-std", positive_triple, "255,255,255", "R,G,B", "then divided by"),
+        Flag("--pad-size", count, 0, "PIXELS", "zeros around the image", fast=2, steers=True,
+             checks=[(lambda a: a.pad_size > 1000, "--pad-size {pad_size}: too wide a border; at most 1000 pixels")]),
+        Flag("--random-crop", (0, 1), 0, None, "crop --image-shape at random from the whole, padded image", fast=1, steers=True),
+        Flag("--random-mirror", (0, 1), 0, None, "flip half of the images, the other half in the next epoch", fast=1, steers=True),
+        Flag("--rgb-mean", triple, "0,0,0", "R,G,B", "subtracted from the pixels (0 to 255)", fast="125.3,123,113.9", steers=True,
+             older=(lambda given: given.rgb_std and not given.rgb_mean, "123.68,116.779,103.939")),
+        Flag("--rgb-std", positive_triple, "255,255,255", "R,G,B", "then divided by", fast="63,62.1,66.7", steers=True,
+             older=(lambda given: given.rgb_mean and not given.rgb_std, "1,1,1")),
     ),
     "training": (
-        Flag("--batch-size", positive, 256, "N", "examples of one worker in a step, over all its devices"),
+        Flag("--batch-size", positive, 256, "N", "examples of one worker in a step, over all its devices",
+             device_checks=[(lambda a, kind, number: a.batch_size < number, "--batch-size {batch_size}: fewer than one for each of {num_devices} devices")]),
         Flag("--num-epochs --num-epoch", positive, 5, "N", "epochs in all"),
-        Flag("--optimizer", str, "adam", "NAME", "one of MXNet's"),
-        Flag("--lr", positive_float, 0.001, "RATE", "learning rate"),
-        Flag("--lr-schedule", ("constant", "step", "cosine", "onecycle"), None, None, "default step with --lr-step-epochs, else constant"),
-        Flag("--lr-factor", fraction, 0.1, "F", "what each step of --lr-schedule step multiplies the learning rate by"),
-        Flag("--lr-step-epochs", epochs, "", "30,60", "epochs of these steps"),
-        Flag("--warmup-epochs", not_negative, 0, "N", "epochs in which the learning rate rises from zero"),
-        Flag("--lr-scale", ("none", "sqrt", "linear", "staleness"), None, None, "linear: multiply the learning rate by (batch of all workers) / 256, "
-             "in dist_async by (batch of one) / 256; sqrt: by its root; staleness: lower rate and less momentum for more workers; "
-             "default staleness in dist_async, else none"),
-        Flag("--mom", not_negative, 0.9, "M", "momentum, of optimizers that have one"),
-        Flag("--wd", not_negative, 0.0, "W", "weight decay"),
-        Flag("--label-smoothing", below_one, 0.0, "E", "at least 0, below 1"),
-        Flag("--lookahead", count, 0, "N", "steps between two averagings of the weights; 0: never"),
-        Flag("--gc-type", two_bits, None, "{none,2bit}", "compress the gradients that workers push, dist_sync only; default none"),
-        Flag("--gc-threshold", positive_float, 0.5, "T", "each gradient, summed over a batch, is pushed as -T, 0 or T"),
+        Flag("--optimizer", str, "adam", "NAME", "one of MXNet's", fast="nag", steers=True,
+             older=(lambda given: (given.mom or (given.lr or 0) >= 0.05) and not given.optimizer, "sgd"),  # Adam's rates are lower
+             checks=[(lambda a: a.optimizer.lower() not in OPTIMIZERS, "--optimizer {optimizer}: not one of " + ", ".join(OPTIMIZERS)),
+                     (lambda a: a.optimizer.lower() == "dcasgd" and a.mom, "--optimizer dcasgd: MXNet's fails with a momentum; add --mom 0")],
+             device_checks=[(lambda a, kind, number: number > 1 and a.kv_store != "dist_async" and a.optimizer.lower() in ("sgld", "nadam"),
+                             "--optimizer {optimizer}: MXNet's updates each of {num_devices} devices in another way; take one device a worker")]),
+        Flag("--lr", positive_float, 0.001, "RATE", "learning rate", fast=0.375, steers=True,
+             older=(lambda given: (given.optimizer or "").lower() in ("sgd", "nag") and not given.lr, "0.1")),
+        Flag("--lr-schedule", ("constant", "step", "cosine", "onecycle"), lambda a: "step" if a.lr_step_epochs else "constant", None,
+             "default step with --lr-step-epochs, else constant", fast=lambda a: "step" if a.lr_step_epochs else "onecycle", steers=True,
+             checks=[(lambda a: a.lr_schedule == "step" and not a.lr_step_epochs, "--lr-schedule step needs --lr-step-epochs, such as 30,60")]),
+        Flag("--lr-factor", fraction, 0.1, "F", "what each step of --lr-schedule step multiplies the learning rate by", steers=True,
+             checks=[(lambda a: a.lr * a.lr_factor ** len(a.lr_step_epochs) < SMALL, "--lr-factor {lr_factor}: the learning rate would fall below " + str(SMALL))]),
+        Flag("--lr-step-epochs", epochs, "", "30,60", "epochs of these steps", steers=True,
+             checks=[(lambda a: a.lr_step_epochs and a.lr_schedule != "step", "--lr-step-epochs goes with --lr-schedule step, not {lr_schedule}")]),
+        Flag("--warmup-epochs", not_negative, 0, "N", "epochs in which the learning rate rises from zero", fast=lambda a: 0.23 * a.num_epochs, steers=True,
+             checks=[(lambda a: a.warmup_epochs > a.num_epochs, "--warmup-epochs {warmup_epochs}: longer than the training")]),
+        Flag("--lr-scale", ("none", "sqrt", "linear", "staleness"), lambda a: "staleness" if a.kv_store == "dist_async" else "none", None,
+             "linear: multiply the learning rate by (batch of all workers) / 256, in dist_async by (batch of one) / 256; sqrt: by its root; "
+             "staleness: lower rate and less momentum for more workers; default staleness in dist_async, else none",
+             fast=lambda a: "staleness" if a.kv_store == "dist_async" else "linear", steers=True,
+             checks=[(lambda a: a.lr_scale == "staleness" and a.kv_store != "dist_async", "--lr-scale staleness needs --kv-store dist_async: only there gradients come late")]),
+        Flag("--mom", not_negative, 0.9, "M", "momentum, of optimizers that have one", fast=0.85, steers=True),
+        Flag("--wd", not_negative, 0.0, "W", "weight decay", fast=0.00133, steers=True),
+        Flag("--label-smoothing", below_one, 0.0, "E", "at least 0, below 1", fast=0.2, steers=True),
+        Flag("--lookahead", count, 0, "N", "steps between two averagings of the weights; 0: never", fast=5, steers=True),
+        Flag("--gc-type", two_bits, None, "{none,2bit}", "compress the gradients that workers push, dist_sync only; default none", steers=True, checks=[
+            (lambda a: uses_p3() and a.gc_type, "--gc-type {gc_type} does not go with the launcher's --p3 (DMLC_PS_VAN_TYPE=p3)"),
+            (lambda a: a.gc_type and a.kv_store not in SYNC_STORES, "--gc-type {gc_type} needs --kv-store dist_sync, not {kv_store}: start it with tools/launch.py"),
+            (lambda a: a.gc_type and a.dtype == "float16", "--gc-type and --dtype float16 exclude each other: float16 gradients are scaled"),
+        ]),
+        Flag("--gc-threshold", positive_float, 0.5, "T", "each gradient, summed over a batch, is pushed as -T, 0 or T", steers=True),
         Flag("--target-accuracy", fraction, None, "A", "stop after the epoch whose test reaches this accuracy, a fraction in (0, 1]"),
         Flag("--seed", count, 0, "N", "of weights, order and augmentation"),
     ),
     "what is written": (
-        Flag("--disp-batches", positive, 20, "N", "batches between two lines"),
+        Flag("--disp-batches", positive, 20, "N", "batches between two lines", agreed=None),
         Flag("--test-period", positive, 1, "N", "epochs between two tests; the last epoch is always tested"),
-        Flag("--top-k", count, 0, "K", "report the top-K accuracy too; 0: no"),
+        Flag("--top-k", count, 0, "K", "report the top-K accuracy too; 0: no",
+             checks=[(lambda a: a.top_k > a.num_classes, "--top-k {top_k}: there are {num_classes} classes")]),
         Flag("--flip-test", ("0", "1", "last"), "0", None, "add the scores of each test image and its mirror image, in twice the time; "
-             "last: after the last epoch only"),
-        Flag("--model-prefix", path, None, "PATH", "save checkpoints: PATH-0001.params, …"),
+             "last: after the last epoch only", fast="last"),
+        Flag("--model-prefix", path, None, "PATH", "save checkpoints: PATH-0001.params, …", agreed=lambda prefix: "given" if prefix else "not given",
+             checks=[(lambda a: _names_a_folder(a.model_prefix), "--model-prefix {model_prefix}: a folder; add how its files begin, as in out/model")]),
         Flag("--save-period", positive, 1, "N", "epochs between two checkpoints; the last epoch is always saved"),
-        Flag("--keep", positive, None, "N", "keep N checkpoints of this run; default: all"),
-        Flag("--resume", path, None, "WHAT", "auto: continue from the newest checkpoint of --model-prefix, if there is one; "
-             "none; or a checkpoint, PATH-0003; default auto under the launcher's --max-restarts, else none"),
-        Flag("--load-epoch", count, None, "N", "continue from PATH-000N.params, up to --num-epochs in all"),
-        Flag("--log-dir", path, None, "DIR", "TensorBoard events and metrics.jsonl; {run} in it stands for a name of the run"),
+        Flag("--keep", positive, None, "N", "keep N checkpoints of this run; default: all", agreed=None,
+             checks=[(lambda a: a.keep and not a.model_prefix, "--keep needs --model-prefix, the start of the file names")]),
+        Flag("--resume", path, _default_resume, "WHAT", "auto: continue from the newest checkpoint of --model-prefix, if there is one; "
+             "none; or a checkpoint, PATH-0003; default auto under the launcher's --max-restarts, else none",
+             agreed=lambda what: what if what in ("auto", "none") else "of a path",
+             checks=[(lambda a: a.resume == "auto" and not a.model_prefix, "--resume auto needs --model-prefix, the start of the file names")]),
+        Flag("--load-epoch", count, None, "N", "continue from PATH-000N.params, up to --num-epochs in all", excludes="--resume", checks=[
+            (lambda a: a.load_epoch is not None and not a.model_prefix, "--load-epoch needs --model-prefix, the start of the file names"),
+            (lambda a: a.load_epoch is not None and a.load_epoch >= a.num_epochs, "--load-epoch {load_epoch}: nothing is left of --num-epochs {num_epochs}"),
+        ]),
+        Flag("--log-dir", path, None, "DIR", "TensorBoard events and metrics.jsonl; {run} in it stands for a name of the run", agreed=None),
     ),
     "measuring": (
         Flag("--test-io", (0, 1), 0, None, "read the data without training", alone=1),
         Flag("--benchmark", (0, 1), 0, None, "train on one repeated batch: speed without reading", alone=1),
-        Flag("--profile", path, None, "FILE", "write a trace of the first epoch for chrome://tracing"),
+        Flag("--profile", path, None, "FILE", "write a trace of the first epoch for chrome://tracing", agreed=None,
+             checks=[(lambda a: _cannot_be_written(a.profile), "--profile {profile}: its folder is missing or cannot be written to")]),
     ),
 }
 # Flags of MXNet's older examples that have nothing to act on here.
@@ -144,90 +201,4 @@ WITHOUT_EFFECT = (
     "--random-resized-crop",
 )
 # fmt: on
-
-
-def parse_args(argv=None):
-    """Read and check the command line, and fill in what it leaves open.
-
-    Raises
-    ------
-    UsageError
-        With one line that names the flag and what it takes.
-    """
-    parser = _create_parser()
-    args, unknown = parser.parse_known_args(argv)
-    if unknown:
-        raise UsageError(f"unknown argument {unknown[0]!r}; --help lists the flags")
-    check(args)
-    useless = [flag for flag in WITHOUT_EFFECT if hasattr(args, flag[2:].replace("-", "_"))]
-    if useless:
-        warn(f"no effect here: {' '.join(useless)}")
-    nothing = argparse.Namespace(**dict.fromkeys(vars(args)))
-    _warn_of_defaults(parser, given=parser.parse_args(argv, nothing))
-    return parser.parse_args(argv, argparse.Namespace(**defaults_that_depend(args)))
-
-
-def _warn_of_defaults(parser, given):
-    """Tell where a default is not that of MXNet's older examples; not given is None."""
-    others = [
-        f"{flag} {parser.get_default(flag[2:].replace('-', '_'))} (there {theirs})"
-        for is_missing, flag, theirs in OTHER_DEFAULTS
-        if is_missing(given) and given.network != "fast"
-    ]
-    if others and environment.is_first_worker():
-        warn(f"other defaults than in MXNet's older examples: {', '.join(others)}")
-
-
-def defaults_that_depend(args):
-    """Return the defaults that depend on other flags, and on how the launcher was called."""
-    is_async = args.kv_store == "dist_async"
-    can_resume = args.model_prefix and args.load_epoch is None
-    defaults = {
-        "lr_schedule": "constant",
-        "lr_scale": "staleness" if is_async else "none",
-        "resume": "auto" if environment.max_restarts() and can_resume else "none",
-    }
-    if args.network == "fast":
-        defaults.update(fast_network.DEFAULTS)
-        defaults["warmup_epochs"] = fast_network.WARMUP_SHARE * args.num_epochs
-        defaults["lr_scale"] = "staleness" if is_async else "linear"
-    if args.lr_step_epochs:
-        defaults["lr_schedule"] = "step"
-    return defaults
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message):
-        """Raise instead of printing the usage and exiting: see :func:`failure.run`."""
-        raise UsageError(message)
-
-
-def _create_parser():
-    parser = _Parser(
-        prog="cifar10_dist.py",
-        description=DESCRIPTION,
-        epilog=ENDING,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    for title, flags in FLAGS.items():
-        group = parser.add_argument_group(title)
-        for flag in flags:
-            _add(group, flag)
-    for name in WITHOUT_EFFECT:
-        parser.add_argument(name, nargs="?", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-    parser.set_defaults(kv_store="dist" if environment.is_launched() else "device")
-    return parser
-
-
-def _add(group, flag):
-    options = {"default": flag.default, "metavar": flag.shown, "help": flag.help}
-    if flag.default not in (None, ""):
-        options["help"] += "; default %(default)s"
-    if isinstance(flag.takes, tuple):
-        options.update(choices=flag.takes, type=type(flag.takes[0]))
-    else:
-        options["type"] = flag.takes
-    if flag.alone is not None:
-        options.update(nargs="?", const=flag.alone)
-    group.add_argument(*flag.names.split(), **options)
+ALL = [flag for flags in FLAGS.values() for flag in flags]

@@ -20,7 +20,7 @@ class Diverged(Exception):
     """The training cannot go on, with no mistake in the program; the message says why."""
 
 
-def run(main, program):
+def exit_with(main, program):
     """Call ``main()`` and end the process with its status, whatever happens.
 
     A worker that raises, or calls ``sys.exit``, while others still train prints its traceback and

@@ -1,5 +1,6 @@
-"""What the program says besides its results: one line each, on standard error."""
+"""What the program says, a line each: results on standard output, all else on standard error."""
 
+import errno
 import sys
 
 
@@ -15,3 +16,12 @@ def say(text, program="cifar10_dist.py"):
     their lines, even where Python does not buffer.
     """
     print(f"{program}: {text}\n", end="", file=sys.stderr, flush=True)
+
+
+def report(line):
+    """Print a line of results; a log on a full disk does not end the training."""
+    try:
+        print(line, flush=True)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise

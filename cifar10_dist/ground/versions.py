@@ -1,4 +1,4 @@
-"""Which program, libraries and options a worker has."""
+"""Which program and libraries a worker has."""
 
 import hashlib
 import platform
@@ -16,19 +16,6 @@ def versions():
     with an older copy of any of them is found out.
     """
     return {"program": _hash_program(), "MXNet": mx.__version__, "GluonCV": version("gluoncv")}
-
-
-# Options that each worker may have of its own.
-OWN = {"gpus", "cpus", "data_dir", "data_train", "data_val", "model_prefix", "log_dir"}
-OWN |= {"disp_batches", "profile", "keep", "resume"}
-
-
-def describe(args):
-    """Return the options and versions that must be the same for all workers, as texts by name."""
-    facts = {f"--{k.replace('_', '-')}": str(v) for k, v in vars(args).items() if k not in OWN}
-    facts["--resume"] = args.resume if args.resume in ("auto", "none") else "of a path"
-    facts["--model-prefix"] = "given" if args.model_prefix else "not given"
-    return dict(facts, **versions())
 
 
 def all_versions():

@@ -1,4 +1,4 @@
-"""Networks by name, ready to train."""
+"""Create a network from its name, ready to train."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ def network_by_name(name, num_classes, image_shape, ctx, num_layers=None):
     Parameters
     ----------
     name : str
-        Of a GluonCV model, ``fast``, or ``resnet`` with ``num_layers``, as in MXNet's older
+        A GluonCV model, ``fast``, or ``resnet`` with ``num_layers``, as in MXNet's older
         examples.
     num_classes : int
     image_shape : tuple of int
@@ -53,14 +53,14 @@ def network_by_name(name, num_classes, image_shape, ctx, num_layers=None):
 
 
 def hybridize(net, ctx):
-    """Let MXNet compile the network when it is used first, for batches of one shape."""
+    """Let MXNet compile the network at its first use, for batches of one shape."""
     # MXNet tells of gradients after so many operators; on GPUs its 15 are kept (untried).
     bulk = {"backward_bulk_size": 4} if ctx[0].device_type == "cpu" else {}
     net.hybridize(static_alloc=True, static_shape=True, **bulk)
 
 
 def build_network(name, num_classes, image_shape, num_layers=None):
-    """Put a network together as :func:`network_by_name` does: with shapes, without parameters."""
+    """Build a network as :func:`network_by_name` does: shapes are known, no parameters drawn."""
     with mx.name.NameManager():  # parameter names that do not depend on what was created before
         net = _build(name, num_classes, image_shape, num_layers)
     try:
@@ -80,10 +80,10 @@ def build_network(name, num_classes, image_shape, num_layers=None):
 
 
 def network_json(net):
-    """Describe the network as MXNet's ``-symbol.json`` does, the same at any time of a training.
+    """Return the network as MXNet's ``-symbol.json``, the same text at any time of a training.
 
-    MXNet counts in the file how often the network was put together; those counts mean nothing to
-    whoever reads it, and are set to zero.
+    MXNet writes into the file how often the network was built before. Nobody needs those counts;
+    they are set to zero.
     """
     with mx.name.NameManager(), as_convolutions(net):
         graph = json.loads(net(mx.sym.var("data")).tojson())  # without the casts of --dtype
@@ -93,17 +93,17 @@ def network_json(net):
 
 
 def starts_with_batchnorm(net):
-    """Tell whether the images go into a BatchNorm first, as in the ResNets of version 2."""
+    """Return whether the first layer is a BatchNorm, as in the ResNets of version 2."""
     while net._children:
         net = next(iter(net._children.values()))
     return isinstance(net, mx.gluon.nn.BatchNorm)
 
 
 def _ask_for_gradient(net, images):
-    """Have backward reach a BatchNorm in front of everything.
+    """Let backward reach a BatchNorm that is the first layer.
 
-    MXNet moves its running mean and variance in the backward pass, which leaves out a layer with
-    nothing to learn in it unless the images themselves ask for a gradient.
+    MXNet updates its running mean and variance in the backward pass. That pass skips a first layer
+    with nothing to learn, unless the images ask for a gradient.
     """
     if mx.autograd.is_recording():
         images[0].attach_grad()

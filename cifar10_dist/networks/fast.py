@@ -1,6 +1,6 @@
 """``--network fast``: a small plain convolution network that learns CIFAR-10 within minutes.
 
-Its parts are from two records of training time: Page 2018 ("How to train your ResNet",
+Its parts are from two records of short training: Page 2018 ("How to train your ResNet",
 myrtle.ai; fixed whitening layer, Nesterov SGD with one rise and fall of the rate, label smoothing,
 averaging of weights, flip at test time) and Jordan 2024 (arXiv 2404.00498; identity
 initialization, BatchNorm without scale, faster biases, alternating flip,
@@ -13,32 +13,15 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock, nn
 
-PATCH = 3  # pixels a side of what is whitened
-# The strongest patterns of such patches; with both signs of each 32 channels, as oneDNN is fastest
-# with multiples of 16 (24, from 2x2 pixels, made the BatchNorm behind them 100 times slower).
+PATCH = 3  # side of the whitened patches, in pixels
+# The strongest patterns of such patches. With both signs they make 32 channels: oneDNN is fastest
+# with multiples of 16 (with 24, from 2x2 pixels, the next BatchNorm was 100 times slower).
 PATTERNS = 16
-# Defaults of the other options: per 256 examples, as --lr-scale linear has it.
-DEFAULTS = {
-    "optimizer": "nag",
-    "lr": 0.375,
-    "mom": 0.85,
-    "wd": 0.00133,
-    "lr_schedule": "onecycle",
-    "label_smoothing": 0.2,
-    "lookahead": 5,
-    "flip_test": "last",
-    "random_crop": 1,
-    "random_mirror": 1,
-    "pad_size": 2,
-    "rgb_mean": (125.3, 123.0, 113.9),
-    "rgb_std": (63.0, 62.1, 66.7),
-}
-WARMUP_SHARE = 0.23  # of all epochs
 BIAS_LR = 64  # times the learning rate
 
 
 def num_to_whiten(image_shape):
-    """Return how many images the whitening is computed from: fewer, where they are large."""
+    """Return how many images the whitening is computed from: fewer if they are large."""
     return max(1, min(5000, 5000 * 32 * 32 // math.prod(image_shape[1:])))
 
 
@@ -49,7 +32,7 @@ class FastNetwork(HybridBlock):
     ----------
     classes : int
     channels : int
-        Of the images.
+        Channels of the images.
     widths : tuple of int
         Channels of the three blocks.
     """
@@ -59,7 +42,7 @@ class FastNetwork(HybridBlock):
         self.classes = classes
         with self.name_scope():
             patterns = 2 * min(PATTERNS, channels * PATCH**2)
-            # With nothing to learn in it, a bias included, backward ends behind the next layer.
+            # Nothing is learned here, not even a bias, so that backward need not reach this layer.
             self.whitening = nn.Conv2D(patterns, PATCH, in_channels=channels, use_bias=False)
             self.whitening.weight.grad_req = "null"
             self.body = nn.HybridSequential(prefix="")
@@ -113,7 +96,7 @@ class FastNetwork(HybridBlock):
 
 
 class Identity(mx.init.Initializer):
-    """Let a convolution begin by handing its inputs on, as far as it has outputs for them."""
+    """Initialize a convolution so that its first outputs are copies of its inputs."""
 
     def _init_weight(self, name, weight):
         width_in, size = weight.shape[1], weight.shape[-1]

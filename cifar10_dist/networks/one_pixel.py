@@ -1,8 +1,8 @@
-"""Convolutions whose output is one pixel, as the product of matrices that they are.
+"""Convolutions whose output is one pixel, computed as products of matrices.
 
-The last layers of a network for large images make one pixel of a small one. oneDNN 2.4, which MXNet
-uses on processors, goes through their whole kernels all the same, most of which lies on the
-padding. The parameters and what is computed stay the same.
+A network for large images, given small ones, has only one pixel left in its last layers. Most of
+the kernel then lies on the padding, but oneDNN 2.4, which MXNet uses on processors, multiplies all
+of it. Here only the part on the image is multiplied. Parameters and results stay the same.
 """
 
 import contextlib
@@ -16,8 +16,8 @@ from mxnet.gluon import nn
 class OnePixelConv2D(nn.Conv2D):
     """A convolution of n images (n, C, H, W) to (n, channels, 1, 1).
 
-    ``seen`` is the part of the kernel that lies on the image, (begin, end) of rows and of columns;
-    the gradient of the rest is zero.
+    ``seen`` is the part of the kernel that lies on the image: (begin, end) of its rows and of its
+    columns. The rest of the kernel has a gradient of zero.
     """
 
     def hybrid_forward(self, F, x, weight, bias=None):
@@ -31,12 +31,12 @@ class OnePixelConv2D(nn.Conv2D):
 
 
 def use_products(net, image_shape):
-    """Let a network that is not hybridized yet compute such convolutions as products.
+    """Let a network compute such convolutions as products; call it before hybridizing.
 
     Parameters
     ----------
     net : mxnet.gluon.HybridBlock
-        With known shapes, on processors.
+        Its shapes are known, and it runs on CPUs.
     image_shape : tuple of int
         (channels, height, width) of all images to come.
     """
@@ -51,7 +51,7 @@ def use_products(net, image_shape):
 
 @contextlib.contextmanager
 def as_convolutions(net):
-    """For the time of a with block, let them be MXNet's own again."""
+    """Within a with block, use MXNet's own convolutions again."""
     products = [block for block in _blocks(net) if type(block) is OnePixelConv2D]
     for block in products:
         block.__class__ = nn.Conv2D
@@ -69,9 +69,9 @@ def _blocks(parent):
 
 
 def _sizes(net, image_shape):
-    """Return (height, width) of what goes into convolutions, and comes out, by their names.
+    """Return {name of a convolution: (height, width) of its input, and of its output}.
 
-    A layer that is used twice has its name twice: what is next to it is left out.
+    The name of a layer that is used twice is not unique: convolutions next to it are left out.
     """
     layers = net(mx.sym.var("data")).get_internals()
     _, shapes, _ = layers.infer_shape(data=(1, *image_shape))
@@ -83,7 +83,7 @@ def _sizes(net, image_shape):
     for node in nodes:
         if node["op"] == "Convolution":
             name, source = node["name"], nodes[node["inputs"][0][0]]["name"]
-            # What goes in is a layer's output, or the images, which have a name of their own.
+            # The input is the output of a layer, or the images, which have a name of their own.
             size_in = size_of.get(f"{source}_output", size_of.get(source))
             size_out = size_of.get(f"{name}_output")
             if size_in and size_out:
@@ -92,7 +92,7 @@ def _sizes(net, image_shape):
 
 
 def _seen(options, size_in, size_out):
-    """Return what of the kernel lies on the image, or None if more than one pixel comes out."""
+    """Return the part of the kernel that lies on the image; None if the output is larger."""
     if not _is_plain(options) or size_out != (1, 1) or options["kernel"] == (1, 1):
         return None
     seen = [(pad, pad + size) for pad, size in zip(options["pad"], size_in)]

@@ -22,26 +22,26 @@ IMAGENET = {
 
 
 def create_resnet(num_layers, num_classes, height):
-    """Create a ResNet without parameters.
+    """Create a ResNet whose parameters are not drawn yet.
 
     Parameters
     ----------
     num_layers : int or None
-        None: 20, or 50 for images of more than 32 pixels.
+        None means 20, or 50 for images of more than 32 pixels.
     num_classes : int
     height : int
-        Of the images.
+        Height of the images.
 
     Raises
     ------
     UsageError
-        If there is none of so many layers.
+        If no ResNet has so many layers.
     """
     layers = num_layers or (50 if height > 32 else 20)
     if height > 28 and layers in IMAGENET:
         block, width = (BottleneckV2, 4) if layers >= 50 else (BasicBlockV2, 1)
         channels = [64, *(width * x for x in (64, 128, 256, 512))]
-        # A thumbnail is not made smaller before the first stage.
+        # Small images are not made smaller before the first stage.
         return ResNetV2(block, IMAGENET[layers], channels, num_classes, thumbnail=height <= 32)
     if layers >= 164 and (layers - 2) % 9 == 0:
         blocks = [(layers - 2) // 9] * 3

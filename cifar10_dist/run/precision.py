@@ -1,9 +1,9 @@
-"""``--dtype``: what a network computes in. ``auto`` takes the type that a short trial finds faster.
+"""``--dtype``: the type a network computes in. ``auto`` measures which is faster, and takes that.
 
 A processor with AVX512_BF16 or AMX multiplies bfloat16 faster than float32. But MXNet keeps weights
 in float32 and casts them in every step, and oneDNN has fewer kernels for bfloat16. Which type wins
 depends on the network, the batch and the processor: the same network gained 60 % on one processor
-with AVX512_BF16, and lost 37 % on another. Processors with AVX-512 alone imitate bfloat16, and
+with AVX512_BF16, and lost 37 % on another. Processors with only AVX-512 emulate bfloat16;
 without AVX-512 MXNet refuses it.
 """
 
@@ -19,14 +19,15 @@ from mxnet import autograd, gluon
 from mxnet.contrib import amp
 
 from ground.failure import UsageError
+from ground.messages import report
 from ground.processor import processor_flags
 from networks.by_name import hybridize, starts_with_batchnorm
 
 PROCESSOR_HAS = {"avx512_bf16", "amx_bf16"}  # one of them
 TYPES = ("float32", "bfloat16")
 # Of the steps after the first, the fastest counts: other programs may slow down any of them.
-TIMED_S = 0.2  # of steps of one type, before the other's turn; one step at least
-TRIAL_S = 1.5  # after which no type gets another turn; each has one at least
+TIMED_S = 0.2  # of steps of one type before the other is measured; at least one step
+TRIAL_S = 1.5  # after this time the trial ends; each type is measured at least once
 
 
 def choose_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
@@ -62,7 +63,7 @@ def choose_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
         return args.dtype
     dtype, reason = faster_dtype(args, net, workers, saved, cpuinfo)
     if workers.rank == 0:
-        print(f"--dtype auto: {dtype} ({reason})", flush=True)
+        report(f"--dtype auto: {dtype} ({reason})")
     return dtype
 
 
@@ -105,14 +106,14 @@ def faster_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
 
 
 def measure_speeds(net, ctx, batch_size, image_shape, workers):
-    """Return the samples/s of the slowest worker, for which all wait, for each of ``TYPES``.
+    """Return the samples/s of the slowest worker in each of ``TYPES``.
 
-    All workers take their steps at the same time, as they do when they train.
+    All workers take their steps at the same time, as in a training, where all wait for the slowest.
 
     Parameters
     ----------
     net : mxnet.gluon.HybridBlock
-        Is copied.
+        It stays as it is: a copy is measured.
     ctx : list of mxnet.Context
     batch_size : int
         Of one worker.
@@ -139,9 +140,9 @@ def measure_speeds(net, ctx, batch_size, image_shape, workers):
 
 
 def copy_in(dtype, net, ctx):
-    """Copy a network into one that computes in float32 or bfloat16, whatever others do."""
+    """Copy a network into one that computes in float32 or bfloat16; others do not change."""
     images = mx.sym.var("data", dtype="float32")
-    # Names that come later do not depend on those given here.
+    # A NameManager of its own, so that the names of later layers stay the same.
     with mx.name.NameManager(), mxnet_restored():
         if dtype != "float32":
             amp.init(target_dtype=dtype)
@@ -158,10 +159,10 @@ def copy_in(dtype, net, ctx):
 
 @contextlib.contextmanager
 def mxnet_restored():
-    """At the end of a with block, take ``amp.init`` back, for which MXNet has no function.
+    """Undo ``amp.init`` at the end of a with block; MXNet has no function for it.
 
-    It puts others in the place of MXNet's operators. (``amp.convert_symbol``, which would need
-    nothing of this, fails for networks with dropout.)
+    ``amp.init`` replaces MXNet's operators. (``amp.convert_symbol`` does not, but fails for
+    networks with dropout.)
     """
     modules = [m for n, m in sys.modules.items() if n.startswith(("mxnet.symbol", "mxnet.ndarray"))]
     before = [(vars(module), dict(vars(module))) for module in modules]
@@ -174,7 +175,7 @@ def mxnet_restored():
 
 
 def give_back_memory():
-    """Free the copy that was measured, before the next one, and the training, take memory."""
+    """Free the memory of the measured copy, before the next copy or the training needs it."""
     gc.collect()  # its blocks refer to each other
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
     if trim:
@@ -182,7 +183,7 @@ def give_back_memory():
 
 
 def step_time(net, data, labels, workers):
-    """Return the seconds of the fastest step, forward and backward, but not of the first one."""
+    """Return the seconds of the fastest step, forward and backward; the first does not count."""
     loss = gluon.loss.SoftmaxCrossEntropyLoss()
     loss.hybridize(static_alloc=True, static_shape=True)
     _forward_backward(net, loss, data, labels)

@@ -1,7 +1,6 @@
 """What is told about the training: lines, a bar, TensorBoard, a file of metrics."""
 
 import contextlib
-import errno
 import resource
 import sys
 import time
@@ -12,6 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from ground.finite import warn_of_loss
+from ground.messages import report
 from run.metrics import Metrics
 
 
@@ -192,11 +192,7 @@ class Progress:
         """Print a line where the bar does not overwrite it."""
         if self._bar is not None:
             self._bar.clear()
-        try:
-            print(line, flush=True)
-        except OSError as error:
-            if error.errno != errno.ENOSPC:  # a log on a full disk does not end the training
-                raise
+        report(line)
 
     def close(self):
         """Close the files."""

@@ -2,13 +2,13 @@
 
 from collections import deque
 
+from command_line.options import explain_defaults
 from ground.finite import check_parameters, warn_of_scores
-from ground.messages import warn
+from ground.messages import report, warn
 from run.metrics import gradient_norm, run_name, train_results
 from run.progress import Progress, profiled
 from run.seeds import draws_numbers, seed_step
 from saving.saver import Saver
-from trainers.create import explain
 
 STEPS_AHEAD = 2  # that Python may queue before MXNet has computed them
 
@@ -155,12 +155,11 @@ def introduce(args, images, loader, trainer, workers):
     if workers.rank > 0:
         return
     ctx = trainer.devices
-    print(
+    report(
         f"{args.network} on {images.name}: {workers.count} worker(s), "
         f"{len(ctx)} device(s) each ({', '.join(map(str, ctx))}), "
         f"kvstore {workers.store_type}, batch size {args.batch_size} a worker, "
-        f"{loader.global_batch_size} in all, {len(loader)} steps an epoch",
-        *explain(args, trainer),
-        sep="\n",
-        flush=True,
+        f"{loader.global_batch_size} in all, {len(loader)} steps an epoch"
     )
+    for line in (*explain_defaults(args), *trainer.explain()):
+        report(line)

@@ -4,20 +4,13 @@ import datetime
 import json
 from dataclasses import dataclass, field
 
+from command_line.options import STEERING
 from ground import environment
-from ground.messages import warn
+from ground.messages import report, warn
 from saving import checkpoint
 from saving.candidates import asks_for_files, find_candidates, first_usable, load, place_of
 from saving.statistics import restore_statistics
 
-# Options that change the course of a training: a resumed one tells which are not as they were.
-# fmt: off
-STEERING = (
-    "optimizer", "lr", "lr-schedule", "lr-factor", "lr-step-epochs", "warmup-epochs", "lr-scale",
-    "mom", "wd", "label-smoothing", "lookahead", "dtype", "gc-type", "gc-threshold", "pad-size",
-    "random-crop", "random-mirror", "rgb-mean", "rgb-std",
-)
-# fmt: on
 SEEDED = "each step"  # how random numbers were seeded that a training draws
 
 
@@ -140,7 +133,7 @@ def resume(args, described, net, workers, loader, session):
     if start.name and workers.rank == 0:
         _tell(start)
     if start.is_end(args.num_epochs, args.target_accuracy):
-        print(f"Epoch {start.epoch - 1}: nothing is left to train", flush=True)
+        report(f"Epoch {start.epoch - 1}: nothing is left to train")
     return start
 
 
@@ -159,7 +152,7 @@ def _find_start(args, facts, net, workers):
     chosen = json.loads(workers.hand_out(json.dumps(chosen).encode()))
     if chosen is None:
         if workers.rank == 0:
-            print(f"no {place_of(args.model_prefix, '-*.json')}: starting afresh", flush=True)
+            report(f"no {place_of(args.model_prefix, '-*.json')}: starting afresh")
         return Start(facts)
     name, manifest = chosen
     params, state = workers.hand_out(params), workers.hand_out(state)
@@ -177,21 +170,21 @@ def _find_start(args, facts, net, workers):
 def _tell(start):
     """Say what is resumed, and what is not as it was."""
     within = f" and {start.step} steps" if start.step else ""
-    print(f"Resumed from {start.name}: {start.epoch} epochs{within} done", flush=True)
+    report(f"Resumed from {start.name}: {start.epoch} epochs{within} done")
     saved, facts = start.manifest, start.facts
     if "options" not in saved:
-        print(f"{start.name}.params came alone: the optimizer begins anew", flush=True)
+        report(f"{start.name}.params came alone: the optimizer begins anew")
         return
     before, now = saved["options"], dict(facts["options"])
     if now["--dtype"] == "auto":  # choose_dtype says what becomes of it
         now["--dtype"] = before["--dtype"]
     # Where the end moves, a rate that falls towards it, or an average that grows, does, too.
     has_end = now["--lr-schedule"] in ("cosine", "onecycle") or now["--lookahead"] != "0"
-    steering = (*STEERING, "num-epochs") if has_end else STEERING
+    steering = [*STEERING, "--num-epochs"] if has_end else STEERING
     changed = [
-        f"--{n} {now[f'--{n}']} (was {before.get(f'--{n}')})"
-        for n in steering
-        if before.get(f"--{n}") != now[f"--{n}"]
+        f"{name} {now[name]} (was {before.get(name)})"
+        for name in steering
+        if before.get(name) != now[name]
     ]
     changed += [
         f"{name.replace('_', ' ')} {facts[name]} (was {saved.get(name)})"

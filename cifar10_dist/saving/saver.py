@@ -1,13 +1,12 @@
 """When and what to save: copies at once, files by a thread while the training goes on."""
 
-import contextlib
 import datetime
 import threading
 
 import mxnet as mx
 
 from ground.failure import STOPPED
-from ground.messages import warn
+from ground.messages import report, warn
 from ground.versions import all_versions
 from networks.by_name import network_json
 from saving import checkpoint
@@ -89,10 +88,7 @@ class Saver:
         """Wait until all is written and all workers have come here; return the exit status."""
         self._wait()
         if self._is_stopped and self._workers.rank == 0 and not self._failed:
-            with contextlib.suppress(OSError):  # a log on a full disk
-                print(
-                    f"Stopped and saved {self._newest}: --resume auto goes on from it", flush=True
-                )
+            report(f"Stopped and saved {self._newest}: --resume auto goes on from it")
         failed = bool(self._workers.sum([self._failed])[0])
         self._stopper.finish()
         self._workers.barrier()

@@ -7,8 +7,8 @@ from functools import lru_cache
 import mxnet as mx
 import numpy as np
 
-PIECE = 64  # images that are worked on at a time: they stay in the processor's cache
-FINE = 2**20  # places to draw from where the images may be of any size
+PIECE = 64  # images at a time, so that they stay in the processor's cache
+FINE = 2**20  # places to draw from if the images have different sizes
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class Augmentation:
     random_crop, random_mirror : bool
         Whether to crop at random, and to flip left to right half of the time.
     mean, std : tuple of float
-        Of each channel, on the scale of the bytes (0 to 255).
+        One for each channel, in units of the bytes (0 to 255).
     shape : tuple of int, optional
-        (C, H, W) of the crop, where images may be larger; the image's own when not given.
+        (C, H, W) of the crop if the images may be larger; default: the size of the images.
     """
 
     pad: int = 0
@@ -37,9 +37,9 @@ class Augmentation:
     def draw(self, length, seed, epoch):
         """Draw top, left (0 to 2*pad) and flip (0 or 1) of every example, shape (length, 3).
 
-        Where images may be larger, top and left are out of ``FINE`` places instead. All three
-        depend on (seed, epoch, example) alone, not on which worker sees the example. An image
-        that is flipped in one epoch is not in the next (Jordan 2024, arXiv 2404.00498).
+        If images may be larger, top and left are below ``FINE`` instead. All three depend on
+        (seed, epoch, example) alone, not on the worker that sees the example. An image that is
+        flipped in one epoch is not flipped in the next (Jordan 2024, arXiv 2404.00498).
         """
         place = np.random.RandomState([seed, epoch, 1]).randint(0, self._places, (length, 2))
         first = np.random.RandomState([seed, 0, 2]).randint(0, 2, (length, 1))
@@ -50,9 +50,9 @@ class Augmentation:
         return FINE if self.shape else 2 * self.pad + 1
 
     def change(self, images, draws=None):
-        """Crop and flip images of shape (n, C, H, W) as drawn; the images given may be used up.
+        """Crop and flip images of shape (n, C, H, W) as drawn; may write into ``images``.
 
-        The crop is one of the whole, padded image; the centre where nothing is drawn. Images of
+        The crop is cut out of the padded image; without ``draws`` it is the centre. Images of
         different sizes are given as a list.
         """
         if isinstance(images, list):
@@ -80,7 +80,7 @@ class Augmentation:
         return windows[np.arange(len(images)), top, left]
 
     def scale(self, images, out=None):
-        """Turn bytes of shape (n, C, H, W) into float32, (x - mean) / std by channel."""
+        """Turn bytes of shape (n, C, H, W) into float32: (x - mean) / std of their channel."""
         factor, shift = self._scaling(images.shape[1:])
         out = np.empty(images.shape, np.float32) if out is None else out
         out[...] = images
@@ -91,13 +91,13 @@ class Augmentation:
 
     @lru_cache(maxsize=8)  # noqa: B019  of small arrays
     def _scaling(self, shape):
-        """Return factor and shift of every pixel, which is faster than of every channel."""
+        """Return a factor and a shift for every pixel: faster than one for each channel."""
         factor = np.full(shape, 1 / np.array(self.std[: shape[0]], np.float32)[:, None, None])
         shift = np.array(self.mean[: shape[0]], np.float32)[:, None, None] * factor
         return factor, shift if shift.any() else None
 
     def load(self, images, indices, draws=None):
-        """Gather images by their indices, change them as drawn, and scale them, into an NDArray."""
+        """Return the images with these indices as an NDArray, changed as drawn, and scaled."""
         data = mx.nd.empty((len(indices),) + (self.shape or images.shape[1:]))
         memory = memory_of(data)
         for start in range(0, len(indices), PIECE):
@@ -108,16 +108,16 @@ class Augmentation:
 
 
 def centre(images, shape):
-    """Cut the centre of a shape (C, H, W) out of images of shape (..., C, H, W)."""
+    """Cut the centre, of shape (C, H, W), out of images of shape (..., C, H, W)."""
     top, left = ((have - want) // 2 for have, want in zip(images.shape[-2:], shape[1:]))
     return images[..., top : top + shape[1], left : left + shape[2]]
 
 
 def memory_of(array):
-    """Return the memory of a new NDArray on the CPU, which nothing else knows yet, to be filled.
+    """Return the memory of a new NDArray on the CPU as a NumPy array, to be filled.
 
-    ``mx.nd.array`` would copy what was prepared elsewhere, and wait until all work that is queued
-    is done, so that nothing could be prepared ahead.
+    Nothing else may use the NDArray yet. ``mx.nd.array`` would copy the data, and wait until all
+    queued work is done: then nothing could be prepared ahead.
     """
     pointer = ctypes.POINTER(ctypes.c_float)()
     mx.base.check_call(mx.base._LIB.MXNDArrayGetData(array.handle, ctypes.byref(pointer)))
@@ -125,7 +125,7 @@ def memory_of(array):
 
 
 def _mirrored(images):
-    """Flip bytes of shape (..., W) left to right, eight at a time where the width allows."""
+    """Flip bytes of shape (..., W) left to right; eight at a time if the width allows it."""
     if images.shape[-1] % 8:
         return images[..., ::-1]
     words = np.ascontiguousarray(images).view(np.uint64)

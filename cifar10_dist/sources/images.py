@@ -14,8 +14,9 @@ import numpy as np
 from ground.failure import UsageError
 from ground.messages import warn
 from sources import records, synthetic
+from sources.addresses import CIFAR10
 from sources.augmentation import Augmentation
-from sources.download import CIFAR10, DownloadError, fetch
+from sources.download import DownloadError, fetch
 
 
 class ImageSource:
@@ -24,22 +25,22 @@ class ImageSource:
     Parameters
     ----------
     args : argparse.Namespace
-        Of :func:`flags.parse_args`.
+        From :func:`parse.parse_args`.
 
     Attributes
     ----------
     name : str
-        What the images are, for the log.
+        Name of the images, for the log.
     arrays : tuple of ndarray, or of RecordImages and RecordLabels
         Train images (N, C, H, W) of uint8, train labels (N,) of int32, and those of the test set.
-        Where memory is not to hold them, they are read whenever they are asked for.
+        If they do not fit into memory, they are read from the files at each use.
     fingerprint : str
-        SHA-1 of the images and labels (of a streamed file: its size), equal for equal data.
+        SHA-1 of the images and labels (for streamed files: their sizes), equal for equal data.
 
     Raises
     ------
     UsageError
-        If the data cannot be had, or does not fit the options.
+        If the data is not available, or does not fit the options.
     """
 
     def __init__(self, args):
@@ -85,9 +86,9 @@ def load_images(source="auto", folder=None, num_examples=None):
     source : str
         A name in ``SOURCES``.
     folder : str, optional
-        Where files are, or are downloaded to; MXNet's own data folder when not given.
+        The folder of the files, present or downloaded; default: MXNet's own data folder.
     num_examples : int, optional
-        How many training images are going to be used: no more are made.
+        How many training images are used; synthetic images are made only so far.
 
     Returns
     -------
@@ -99,7 +100,7 @@ def load_images(source="auto", folder=None, num_examples=None):
 
 
 def cifar10_or_synthetic(folder, num_examples):
-    """Load CIFAR-10, or, with a warning, the synthetic images that stand in for it."""
+    """Load CIFAR-10; if that fails, warn and make synthetic images instead."""
     try:
         return _fetch_cifar10(folder)
     except UsageError:
@@ -115,7 +116,7 @@ def cifar10_or_synthetic(folder, num_examples):
 
 
 def cifar10(folder, num_examples):
-    """Load CIFAR-10 from a folder, after a download if it is not there."""
+    """Load CIFAR-10 from a folder; download it first if it is not there."""
     try:
         return _fetch_cifar10(folder)
     except DownloadError as error:
@@ -133,7 +134,7 @@ SOURCES = {"auto": cifar10_or_synthetic, "cifar10": cifar10, "synthetic": synthe
 
 
 def _fetch_cifar10(folder):
-    """Read the binary version: in each record a label byte, then 3072 bytes in (C, H, W) order."""
+    """Read the binary version: a record is a label byte, then 3072 bytes in (C, H, W) order."""
     place = fetch(folder or os.path.join(mx.base.data_dir(), "datasets", "cifar10"))
     rows = [np.fromfile(place / name, np.uint8).reshape(-1, 3073) for name in CIFAR10.files]
     arrays = []
@@ -156,7 +157,7 @@ def _read_records(args):
 
 
 def _fit(arrays, name, args):
-    """Check labels and number of the examples; keep those that are to be used."""
+    """Check labels and number of the examples; return the examples to use."""
     images, labels, test_images, test_labels = arrays
     highest = max(labels.max(), test_labels.max())
     if highest >= args.num_classes:

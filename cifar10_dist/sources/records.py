@@ -1,4 +1,4 @@
-"""Images in MXNet's RecordIO files: decoded once where they fit in memory, else at each use."""
+"""Images in MXNet's RecordIO files: decoded once if they fit in memory, else at each use."""
 
 import ctypes
 import io
@@ -16,11 +16,11 @@ from PIL import Image
 from ground.failure import UsageError
 from sources.augmentation import PIECE, centre
 
-SMALL = 3 * 64 * 64  # values of an image that one thread decodes
+SMALL = 3 * 64 * 64  # values; images with fewer are decoded by one thread
 
 
 def walk(path):
-    """Yield where each record of a file begins, and its bytes.
+    """Yield the position and the bytes of each record of a file.
 
     Raises
     ------
@@ -29,7 +29,7 @@ def walk(path):
     """
     number = 0
     try:
-        open(path, "rb").close()  # MXNet takes a folder for an empty file
+        open(path, "rb").close()  # MXNet would read a folder as an empty file
         file = recordio.MXRecordIO(path, "r")
         place = _tell(file)
         for record in iter(file.read, None):
@@ -51,7 +51,7 @@ def walk(path):
 
 
 def find_records(path):
-    """Return where each record begins: by the file's index where that is good, else by a walk."""
+    """Return the positions of all records: from the index file if it is good, else by a walk."""
     index = Path(path).with_suffix(".idx")
     if index.is_file():
         try:
@@ -62,18 +62,18 @@ def find_records(path):
             if is_last and file.idx[first] == 0:
                 return np.unique(list(file.idx.values()))
         except (OSError, ValueError, IndexError, mx.MXNetError):
-            pass  # a damaged index, or a file that is: the walk tells
+            pass  # the index or the file is damaged: the walk finds out which
     return np.array([place for place, _ in walk(path)])
 
 
 class RecordImages:
     """The images of a file, read and decoded each time they are asked for.
 
-    Indexed by an array of numbers, as an array of images would be, it gives a list of arrays of
-    uint8, shape (C, height, width), each of its own size.
+    ``images[numbers]``, with an array of record numbers, returns a list of arrays of uint8, shape
+    (C, height, width), each of its own size.
 
-    (MXNet's ``ImageRecordIter`` never frees the batches that were taken from it last. It would have
-    to be opened anew for every epoch, for it cannot be given another seed while it is open.)
+    (MXNet's ``ImageRecordIter`` is not used: it would have to be opened again in every epoch, to
+    get a new seed, and never frees its last batches.)
 
     Raises
     ------
@@ -88,7 +88,7 @@ class RecordImages:
             raise UsageError(f"--num-examples {num_examples}: {path} has {len(self._places)}")
         self._places = self._places[:num_examples]
         self._file, self._lock = recordio.MXRecordIO(path, "r"), threading.Lock()
-        # Pillow decodes without Python's lock; handing over small images takes longer than that.
+        # Pillow decodes without Python's lock; for small images threads cost more than they gain.
         is_small = np.prod(self.image_shape) < SMALL
         self._map = map if is_small else ThreadPoolExecutor(_num_threads()).map
 
@@ -100,7 +100,7 @@ class RecordImages:
         return list(self._map(self._decode, contents, numbers))
 
     def decoded_bytes(self, whole=False):
-        """Return the size of all images in memory: of ``image_shape``, or as large as the first."""
+        """Return the bytes of all images, of ``image_shape`` or (``whole``) the first's shape."""
         return len(self) * int(np.prod(self[[0]][0].shape if whole else self.image_shape))
 
     def read(self, number):
@@ -126,7 +126,7 @@ class RecordImages:
             if image.mode[0] in "IF":
                 raise self._bad(number, "has more than 8 bits a channel")
             image = np.asarray(image.convert("RGB"))
-        except (OSError, SyntaxError, ValueError):  # Pillow's, of what is broken
+        except (OSError, SyntaxError, ValueError):  # what Pillow raises for broken images
             raise self._bad(number, "is not an image") from None
         if image.shape[0] < height or image.shape[1] < width:
             size = f"{image.shape[0]}x{image.shape[1]}"
@@ -138,7 +138,7 @@ class RecordImages:
 
 
 class RecordLabels:
-    """The labels of a :class:`RecordImages`, read each time they are asked for."""
+    """The labels of a :class:`RecordImages`, read at each use."""
 
     def __init__(self, images, num_classes):
         self._images, self._num_classes = images, num_classes
@@ -148,7 +148,7 @@ class RecordLabels:
 
     def __getitem__(self, numbers):
         labels = np.array([self._images.read(number)[0] for number in numbers])
-        # A network would take a wrong one for another, silently.
+        # The loss would use a wrong label without an error.
         bad = (labels != labels.astype(int)) | (labels < 0) | (labels >= self._num_classes)
         if bad.any():
             raise UsageError(
@@ -166,13 +166,13 @@ def decode(images, labels, whole=False):
     images : RecordImages
     labels : RecordLabels
     whole : bool
-        Whether to keep all of an image, for random crops; else its centre, of ``image_shape``.
+        Keep the whole image, for random crops; else its centre, of ``image_shape``.
 
     Returns
     -------
     images : ndarray of uint8, shape (records, C, H, W)
     labels : ndarray of int32, shape (records,)
-        None instead of both, where whole images are of different sizes.
+        Both are None if whole images have different sizes.
     """
     shape = images[[0]][0].shape if whole else images.image_shape
     arrays = np.empty((len(images),) + shape, np.uint8)

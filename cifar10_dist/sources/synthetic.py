@@ -1,9 +1,9 @@
 """Images made from a seed, in CIFAR-10's format, for machines without the real ones.
 
 Ten textures: stripes in four directions and a checkerboard, each fine and coarse, in random
-colours, at a random phase, under noise. What tells the classes apart is local and can be anywhere,
-which suits a convolution; pixel by pixel the classes look nearly alike. Only whole numbers from
-NumPy's frozen generator are used, so that the bytes are the same on every machine.
+colours, at a random phase, with noise. The classes differ in local patterns that can be anywhere,
+which suits a convolution; single pixels tell almost nothing. Only whole numbers from NumPy's frozen
+generator are used, so that the bytes are the same on every machine.
 """
 
 import numpy as np
@@ -24,13 +24,13 @@ def make_images(num_examples, seed, num_classes=NUM_CLASSES, first=None):
     Parameters
     ----------
     num_examples : int
-        How many; every class gets the same number, give or take one.
+        Number of images; the classes get equal numbers, to within one.
     seed : int
         The same seed gives the same bytes on every machine.
     num_classes : int
         From 1 to 10.
     first : int, optional
-        Make only so many of them, the first.
+        Make only the first ``first`` of them.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def make_images(num_examples, seed, num_classes=NUM_CLASSES, first=None):
     labels = rng.permutation(np.arange(num_examples) % num_classes).astype(np.int32)
     count = min(num_examples, first or num_examples)
     pieces = [np.empty((0, 3, SIZE, SIZE), np.uint8)]
-    for start in range(0, count, 1000):  # a piece at a time keeps the memory small
+    for start in range(0, count, 1000):  # in pieces, to use little memory
         pieces.append(_draw(labels[start : start + 1000], rng).astype(np.uint8))
     return np.concatenate(pieces)[:count], labels[:count]
 
@@ -53,12 +53,12 @@ def _draw(labels, rng):
     half_period = np.where(coarse, 6, 2)[:, None, None]  # pixels
     y, x = np.mgrid[:SIZE, :SIZE]
     fields = np.stack([x, y, x + y, x - y + SIZE])
-    phase = rng.randint(0, 12, (n, 2, 1, 1))  # both periods, 4 and 12, divide it evenly
+    phase = rng.randint(0, 12, (n, 2, 1, 1))  # a multiple of both periods, 4 and 12
     light = (fields[pattern % 4] + phase[:, 0]) // half_period % 2
     across = (fields[1] + phase[:, 1]) // half_period % 2
     light = np.where((pattern == 4)[:, None, None], light ^ across, light)
 
-    # A class leans towards a colour, weakly: a network starts to learn within its first steps.
+    # Each class has a weak colour of its own, so that a network learns from its first steps on.
     lean = np.array([[c * 37 % 97, c * 61 % 97, c * 83 % 97] for c in range(NUM_CLASSES)]) - 48
     middle = 128 + lean[labels] * 65 // 100 + rng.randint(-40, 41, (n, 3))
     contrast = rng.randint(40, 81, (n, 3)) * (rng.randint(0, 2, (n, 3)) * 2 - 1)

@@ -1,4 +1,4 @@
-"""Asynchronous training: each push is an update of its own, and comes late."""
+"""Asynchronous training: every worker's push updates the weights at once, and comes late."""
 
 import math
 
@@ -12,11 +12,12 @@ from trainers.worker_trainer import mark_as_used, zero_idle_gradients
 def allow_for_staleness(lr, momentum, num_workers):
     """Choose settings for gradients that come ``num_workers - 1`` updates late.
 
-    An update is made of one worker's batch here, not of all workers' batches: it should move the
-    weights less. In the long run a gradient moves them by ``lr / (1 - momentum)``, which is divided
-    by the number of workers. The momentum is lowered first, as late updates act like a momentum of
-    their own (Mitliagkas et al. 2016, arXiv 1605.09774); the rate is lowered once no momentum is
-    left. For an optimizer without one, such as Adam, the rate is divided by the root of the number.
+    In synchronous training one update averages the batches of N workers; here each worker's batch
+    is an update of its own. So an update should move the weights N times less. (For optimizers
+    without a momentum to set, such as Adam, the square root of N times less.) In the long run a
+    gradient moves the weights by ``lr / (1 - momentum)``. The momentum is lowered first, because
+    late updates act like momentum themselves: they continue in an old direction (Mitliagkas et
+    al. 2016, arXiv 1605.09774). If momentum 0 is not enough, the rate is lowered, too.
 
     Parameters
     ----------
@@ -51,15 +52,15 @@ class AsyncTrainer(JobTrainer):
 
     A step pushes gradients, pulls the weights, adds 1 to a counter on a server and reads the
     counter. Between two readings a worker computes gradients with the weights that it pulled, and
-    pushes them. The difference of the readings, without the worker's own 1, is the number of
-    updates that others made meanwhile: so late are these gradients.
+    pushes them. The difference of the readings, minus the worker's own 1, is the number of updates
+    that others made meanwhile. It is the staleness of these gradients.
 
     Parameters
     ----------
     params : mxnet.gluon.ParameterDict
     optimizer : mxnet.optimizer.Optimizer
-        With the learning rate, or the ``lr_scheduler``, that the servers are to use: nothing
-        reaches them later.
+        It is sent to the servers once, with its learning rate or ``lr_scheduler``; changes made
+        later do not reach them.
     store : mxnet.kvstore.KVStore
     explanation : list of str
         What :meth:`explain` returns.
@@ -74,10 +75,10 @@ class AsyncTrainer(JobTrainer):
         super().__init__(
             params, CountingOptimizer(optimizer), kvstore=store, update_on_kvstore=True
         )
-        # To the servers go these, not the parameters that bear them (--network fast has some).
+        # The servers do not get the parameters, only their factors (--network fast has some).
         optimizer.lr_mult = {key: param.lr_mult for key, param in enumerate(self._params)}
         optimizer.wd_mult = {key: param.wd_mult for key, param in enumerate(self._params)}
-        self._readings = []  # the counter, and whether this worker's own 1 is in its rise
+        self._readings = []  # (counter, whether this worker added its 1 since the last reading)
         self._last_reading = 0
         self._explanation = list(explanation)
         self._pulled_last = ([p for p in self.learned if len(p.shape) == 1] or self._params)[-1]
@@ -91,26 +92,26 @@ class AsyncTrainer(JobTrainer):
         return inner.lr_scheduler(max(self._last_reading, 1))
 
     def loss_divisor(self, batch):
-        """Return the number of this worker's examples: its push is an update of its own."""
+        """Return the number of this worker's examples: its push alone is an update."""
         return max(batch.size, 1)
 
     def step(self, batch_size=1, ignore_stale_grad=False):
-        """Push gradients, which the servers update with at once, and pull the newest weights.
+        """Push gradients, pull the newest weights; the servers update at every push.
 
         A worker without an example in a short last batch pushes nothing.
         """
         if zero_idle_gradients(self.learned):
             super().step(batch_size, ignore_stale_grad)
-        mark_as_used(self.learned)  # MXNet does so only where workers update
+        mark_as_used(self.learned)  # MXNet itself does it only where the workers update
 
     def epoch_done(self, workers):
-        """Pull the newest weights, which other workers have moved since."""
+        """Pull the newest weights: other workers may have changed them since the last pull."""
         pull_weights(self, workers)
         self._read(mx.nd.zeros(1), own=0)
         workers.barrier()
 
     def measure_staleness(self, workers):
-        """Work out the lateness of the steps since the last call from their readings."""
+        """Compute the staleness of the steps since the last call from their readings."""
         late = []
         for reading, own in self._readings:
             count = int(reading.asscalar())
@@ -123,7 +124,7 @@ class AsyncTrainer(JobTrainer):
         return {"staleness_mean": total / max(steps, 1), "staleness_max": int(rows[:, 2].max())}
 
     def explain(self):
-        """Say which settings are not as asked for."""
+        """Say which settings differ from the command line."""
         return self._explanation
 
     def _init_kvstore(self):
@@ -132,18 +133,18 @@ class AsyncTrainer(JobTrainer):
 
     def _allreduce_grads(self):
         super()._allreduce_grads()
-        # The 1 is made from a weight, so that MXNet's engine, which runs behind Python, does not
-        # send it before that weight has been pulled.
+        # MXNet's engine works in the background. The 1 is computed from the weight that is pulled
+        # last, so that the engine cannot send it before the pull.
         self._read(mx.nd.ones_like(self._pulled_last.list_data()[0]).reshape(-1)[:1], own=1)
 
     def _read(self, addend, own):
-        """Add to the counter and read it, without waiting for it."""
+        """Add to the counter and ask for its value, without waiting for the answer."""
         self._readings.append((mx.nd.zeros(1), own))
         self._kvstore.pushpull(COUNTER_KEY, addend, out=self._readings[-1][0])
 
 
 def pull_weights(trainer, workers):
-    """Fetch the newest weights, which in asynchronous training other workers have moved since."""
+    """Pull the newest weights from the servers, after all workers have pushed."""
     workers.barrier()
     for param in trainer.learned:
         trainer._kvstore.pull(trainer._param2idx[param.name], param.list_data())

@@ -1,10 +1,10 @@
-"""Gradients sent together: one message for many parameters, and no copy to pack it.
+"""Gradients sent together: one message for many parameters, without a copy.
 
-A network has many small parameters (two for each BatchNorm) and MXNet's Trainer sends a message for
-each, which takes its time however small it is. Here the gradients of neighbouring layers lie side
-by side in one array, a bucket, and backward writes them there; the bucket is what is sent.
-PyTorch's DistributedDataParallel does the same (Li et al. 2020, arXiv 2006.15704). Where a cable is
-slow, the first layers' sums pass others, so that the next step begins meanwhile (as in
+A network has many small parameters (two for each BatchNorm). MXNet's Trainer sends a message for
+each of them, and even a small message takes time. Here the gradients of neighbouring layers lie
+side by side in one array, a bucket: backward writes them there, and the whole bucket is sent.
+PyTorch's DistributedDataParallel does the same (Li et al. 2020, arXiv 2006.15704). On a slow cable
+the first layers' sums are sent before others, so that the next step can begin earlier (as in
 ByteScheduler, Peng et al. 2019, doi 10.1145/3341301.3359642).
 """
 
@@ -15,31 +15,31 @@ from ground.environment import uses_p3
 from trainers.worker_trainer import Exchange
 
 BUCKET_BYTES = 8 << 20
-ALIGN = 16  # elements: a cache line, which oneDNN's vectors like to start at
+ALIGN = 16  # elements: a cache line; oneDNN is faster when arrays begin at one
 
 
 class Buckets(Exchange):
-    """Adds gradients up by the bucket, through the store.
+    """Adds gradients up bucket by bucket, through the store.
 
     Parameters
     ----------
     bucket_bytes : int
-        A bucket that has as much takes no more gradients. A smaller number lets more of them leave
-        before the first layers' gradients, which come last; a larger one makes fewer messages.
+        A bucket that has reached this size takes no more gradients. Smaller buckets can be sent
+        earlier, while backward is still computing; larger ones make fewer messages.
 
     Attributes
     ----------
     buckets : list of list of NDArray
-        Of each bucket, from the first layers' on, its array on each device.
+        One for each bucket, from the first layers' on: its array on each device.
     lets_pass : bool
-        Whether the first layers' buckets go before others, once connected.
+        Whether the first layers' buckets overtake others; known once connected.
     """
 
     def __init__(self, bucket_bytes=BUCKET_BYTES):
         self._bucket_bytes, self.buckets, self.lets_pass = bucket_bytes, [], False
 
     def move_gradients(self, params):
-        """Let the gradients of neighbouring layers lie in one array, on each device.
+        """Place the gradients of neighbouring layers in one array on each device.
 
         Parameters
         ----------
@@ -58,11 +58,11 @@ class Buckets(Exchange):
         self.lets_pass = "dist" in store.type and not uses_p3()  # P3 has an order of its own
 
     def add_up(self):
-        """Push and pull every bucket, in the order that lets the next step begin soonest."""
+        """Push and pull every bucket, in the order in which the next step can begin earliest."""
         last, *others = reversed(range(len(self.buckets)))  # as backward fills them
         early, middle, first = others[:1], others[1:-1], others[1:][-1:]
-        # The next step needs the first layers' bucket first. Those in the middle wait for the last
-        # one's answer: on a slow cable that lets the others go ahead, on a fast one it comes soon.
+        # The next step needs the first layers' bucket first. The middle buckets wait for the last
+        # layers' sum. On a slow cable the first layers overtake them; on a fast one it is no loss.
         for number in (last, *early, *first):
             self._send(number)
         for number in reversed(middle):
@@ -75,16 +75,16 @@ class Buckets(Exchange):
         self._store.pushpull(self._first_key + number, self.buckets[number], priority=-number)
 
     def _new_bucket(self, size, like):
-        """Return an array (size,) of zeros for each device that an array of ``like`` is on."""
+        """Return an array (size,) of zeros on each device of the arrays in ``like``."""
         return [mx.nd.zeros(size, ctx=data.context, dtype=data.dtype) for data in like]
 
     def _lay_out(self, spans):
-        """Let the gradients of some parameters lie in one array, on each device.
+        """Place the gradients of some parameters in one array on each device.
 
         Returns
         -------
         list of NDArray
-            Of each device, shape (n,): the gradients with zeros between them.
+            One for each device, shape (n,): the gradients, with zeros between them.
         """
         bucket = self._new_bucket(spans[-1][2], spans[0][0].list_data())
         for param, start, stop in spans:
@@ -94,7 +94,7 @@ class Buckets(Exchange):
 
 
 def _spans(params):
-    """Yield each parameter with where its gradient starts and stops in the bucket."""
+    """Yield each parameter and the start and stop of its gradient in the bucket."""
     start = 0
     for param in params:
         stop = start + param.list_data()[0].size
@@ -103,20 +103,20 @@ def _spans(params):
 
 
 def let_pass(before, array):
-    """Have what is asked of ``array`` from now on done after what was asked of ``before``.
+    """Let later operations on ``array`` wait for the earlier ones on ``before``.
 
-    MXNet's engine sees an operator that reads the one and writes the other, with what is there
-    already; nothing waits here. (To add 0 times ``before`` would spread its NaN.)
+    MXNet's engine sees an operator that reads ``before`` and writes ``array``, whose values stay
+    the same. Python does not wait. (Adding 0 times ``before`` would copy its NaNs.)
     """
     own = array[:1]
     mx.nd.where(before[:1], own, own, out=own)
 
 
 def _group(params, bucket_bytes):
-    """Divide parameters into lists of neighbours of at least ``bucket_bytes``, from the last on."""
+    """Divide parameters, from the last on, into groups of at least ``bucket_bytes``."""
     groups, size = [], bucket_bytes
     for param in reversed(params):
-        # Dense layers write their type "float32", others numpy.float32.
+        # The type of a Dense layer is the string "float32", of other layers numpy.float32.
         if size >= bucket_bytes or np.dtype(param.dtype) != np.dtype(groups[-1][0].dtype):
             groups.append([])
             size = 0

@@ -1,9 +1,9 @@
-"""Gradients in two bits each: what ``Trainer(compression_params=...)`` refuses on ``dist_sync``.
+"""Gradients in two bits each, which MXNet's own Trainer cannot do on ``dist_sync``.
 
-Every weight of every worker gets 0 or ± the threshold pushed, and keeps the rest for its next
-gradient (Strom 2015; MXNet's own way of it: mxnet.apache.org/api/faq/gradient_compression). That is
-2 bits for 32: the pushes shrink 16 times. What comes back is the sum, in 32 bits as ever. Both ways
-together shrink from 32 + 32 to 2 + 32 bits, 1.88 times.
+For every weight, a worker pushes 0 or plus or minus the threshold, and adds the rest to its next
+gradient (Strom 2015; in MXNet: mxnet.apache.org/api/faq/gradient_compression). So a push takes 2
+bits instead of 32, 16 times less. The sum comes back in 32 bits. Push and pull together take 2 + 32
+bits instead of 32 + 32, 1.88 times less.
 """
 
 from ground.failure import UsageError
@@ -13,9 +13,9 @@ SMALLEST = 1e-6  # MXNet tells the servers the threshold in six decimals
 
 
 class TwoBits(Exchange):
-    """Adds gradients up by a push followed by a pull, which MXNet compresses.
+    """Adds gradients up by a push, which MXNet compresses, and a pull.
 
-    MXNet's Trainer uses ``pushpull``, which says ``Compression not supported with PushPull``.
+    MXNet's Trainer uses ``pushpull``, which fails: ``Compression not supported with PushPull``.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class TwoBits(Exchange):
     """
 
     def __init__(self, params):
-        self._params = [params[name] for name in sorted(params)]  # as the Trainer numbers them
+        self._params = [params[name] for name in sorted(params)]  # in the Trainer's order
 
     def connect(self, store, first_key):
         """Take the store; the Trainer has made a key for each parameter."""
@@ -58,8 +58,8 @@ def compression_params(kind, threshold, global_batch_size):
     Returns
     -------
     dict
-        Of ``type`` and ``threshold``, a multiple of a millionth: with more decimals the workers
-        would keep back other amounts than the servers add.
+        ``type``, and ``threshold`` with six decimals: with more, workers and servers would use
+        different thresholds.
     """
     pushed = round(threshold / global_batch_size, 6)
     if pushed < SMALLEST:

@@ -1,4 +1,4 @@
-"""The Trainer of each way of training: how gradients become one, and who updates with it.
+"""Create the Trainer: one way of exchanging gradients and of updating for each kind of training.
 
 To add a way of exchanging gradients, write a function like :func:`through_store`, enter it in
 ``WAYS``, and let :func:`choose_way` return its name.
@@ -12,7 +12,6 @@ import mxnet as mx
 from mxnet.contrib import amp
 
 from ground.failure import UsageError
-from networks import fast
 from trainers.asynchronous import AsyncTrainer, allow_for_staleness, explain_staleness
 from trainers.buckets import Buckets
 from trainers.compression import TwoBits, compression_params
@@ -32,7 +31,7 @@ def create_trainer(args, dtype, net, ctx, store, workers, steps_per_epoch, steps
     dtype : {'float32', 'float16', 'bfloat16'}
         What the network computes in; float16 needs its losses scaled.
     net : mxnet.gluon.HybridBlock
-        Initialized; worker 0's weights become everybody's.
+        Initialized; all workers get worker 0's weights.
     ctx : list of mxnet.Context
         The devices of this worker.
     store : mxnet.kvstore.KVStore
@@ -55,7 +54,7 @@ def create_trainer(args, dtype, net, ctx, store, workers, steps_per_epoch, steps
 
 @dataclass
 class Plan:
-    """What a way of training is made from."""
+    """What the functions in ``WAYS`` need to create a Trainer."""
 
     args: object
     params: mx.gluon.ParameterDict
@@ -89,7 +88,7 @@ class Plan:
         return share_memory(self.workers, self.ctx == [mx.cpu()], size)
 
     def schedule(self, lr, updates_per_step=1):
-        """Create the schedule of the learning rate, a function of the update (from 1)."""
+        """Create the schedule: a function from the number of an update (from 1) to its rate."""
         args = self.args
         return create_schedule(
             args.lr_schedule,
@@ -103,9 +102,9 @@ class Plan:
 
 
 def choose_way(plan):
-    """Return the name in ``WAYS`` of how this training exchanges gradients; all workers ask.
+    """Return how this training exchanges gradients, a name in ``WAYS``; all workers call this.
 
-    "shared memory" is for workers that all see the same memory, so for one host; others send.
+    "shared memory" is for one host, where all workers can see the same memory.
     """
     if plan.workers.is_async:
         return "asynchronous"
@@ -123,17 +122,17 @@ def on_one_device(plan):
 
 
 def through_store(plan):
-    """Push gradients to the servers and pull their sums; one worker's store adds up by itself."""
+    """Push gradients to the servers and pull their sums; with one worker, its own store adds up."""
     return plan.worker_trainer(plan.store, Buckets())
 
 
 def in_shared_memory(plan):
-    """Add gradients up where all workers see them."""
+    """Add gradients up in memory that all workers see."""
     return plan.worker_trainer(plan.store, SharedBuckets(plan.shared_memory))
 
 
 def in_two_bits(plan):
-    """Push gradients in two bits each, and pull their sums whole."""
+    """Push gradients in two bits each, and pull their sums in 32."""
     args, workers = plan.args, plan.workers
     compression = compression_params(
         args.gc_type, args.gc_threshold, args.batch_size * workers.count
@@ -144,9 +143,9 @@ def in_two_bits(plan):
 
 
 def asynchronously(plan):
-    """Let the servers update with each push of each worker.
+    """Let the servers update at each push of each worker.
 
-    The schedule travels to them inside the optimizer, and counts the pushes of all workers.
+    The optimizer and its schedule are sent to the servers, where the pushes of all workers count.
     """
     args, workers = plan.args, plan.workers
     kind, options = choose_optimizer(args, workers)
@@ -175,8 +174,8 @@ WAYS = {
 def share_weights(trainer):
     """Give all workers worker 0's weights, and wait until they are here.
 
-    MXNet's Trainer would do it in its first step and push gradients at once. They can overtake a
-    worker's pull of the weights, which then gets gradients for weights.
+    MXNet's Trainer would do it in its first step and push gradients immediately. They can overtake
+    a worker's pull of the weights, which then receives gradients instead.
     """
     trainer._init_kvstore()
     trainer._init_params()
@@ -184,7 +183,7 @@ def share_weights(trainer):
 
 
 def choose_optimizer(args, workers):
-    """Return the class of the optimizer, and its options for so many workers."""
+    """Return the class of the optimizer, and its options for this number of workers."""
     name = args.optimizer.lower()
     if name == "sgld" and workers.count > 1 and not workers.is_async:
         raise UsageError("--optimizer sgld: each worker would add noise of its own; take -n 1")
@@ -196,19 +195,3 @@ def choose_optimizer(args, workers):
         lr, momentum = allow_for_staleness(lr, momentum, workers.count)
     options = {"learning_rate": lr, "wd": args.wd}
     return kind, options if momentum is None else dict(options, momentum=momentum)
-
-
-def explain(args, trainer):
-    """Yield lines for the user on what the program does on its own account."""
-    if args.network == "fast":
-        names = [*fast.DEFAULTS, "lr_scale", "warmup_epochs"]
-        chosen = [f"--{name.replace('_', '-')} {_as_flag(getattr(args, name))}" for name in names]
-        yield f"--network fast trains with {' '.join(chosen)}"
-    yield from trainer.explain()
-
-
-def _as_flag(value):
-    """Write a value as on the command line."""
-    if isinstance(value, tuple):
-        return ",".join(map(_as_flag, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,23 +1,22 @@
-"""An average of the weights that the training ends at."""
+"""Lookahead: an average of the weights, at which the training ends."""
 
 import mxnet as mx
 
 
 class Lookahead:
-    """A second set of weights that follows the first, and to which that returns now and then.
+    """A moving average of the weights; every ``period`` steps the weights are set back to it.
 
     Zhang et al. 2019, arXiv 1907.08610, with the schedule of Jordan 2024, arXiv 2404.00498: at
-    first the average takes the weights over as they are, later less and less of them, and the
-    training ends at the average.
+    first the average follows the weights closely, later more and more slowly.
 
     Parameters
     ----------
     params : list of mxnet.gluon.Parameter
-        Those that are learned.
+        The parameters that are learned.
     period : int
         Steps between two averagings.
     num_steps : int
-        Of the whole training.
+        Steps of the whole training.
     """
 
     def __init__(self, params, period, num_steps):
@@ -25,7 +24,7 @@ class Lookahead:
         self.arrays = {}  # name: the average, on each device
 
     def step(self, number):
-        """Move the average and the weights, if it is time, after step ``number`` (from 1)."""
+        """If it is time after step ``number`` (from 1), move the average, and the weights to it."""
         is_last = number == self._num_steps
         if number % self._period and not is_last:
             return
@@ -40,7 +39,7 @@ class Lookahead:
                 data[:] = slow
 
     def restore(self, arrays):
-        """Go on from averages, name: ndarray."""
+        """Continue from saved averages, {name: ndarray}."""
         for param in self._params:
             if param.name in arrays:
                 value = mx.nd.array(arrays[param.name], dtype=param.dtype)

@@ -1,4 +1,4 @@
-"""Three of MXNet's optimizers, mended: one faster, one repeatable to the last bit, one finite."""
+"""Three of MXNet's optimizers, corrected: Adam was slow, NAG not repeatable, Adamax made NaN."""
 
 import math
 
@@ -8,11 +8,11 @@ from mxnet.ndarray._internal import _mp_adamw_update
 
 
 class Adam(mx.optimizer.Adam):
-    """MXNet's Adam, whose updates on a CPU do not hold up the next step.
+    """MXNet's Adam, but on a CPU the next step does not wait for its updates.
 
-    MXNet's ``adam_update`` reserves one of four working memories that convolutions reserve, too
-    (it uses none), so that the next step's first layer would wait until the last gradient is there.
-    AdamW's operator makes the same update without, as long as weights do not decay.
+    MXNet's ``adam_update`` reserves a working memory that it does not use. There are four, and
+    convolutions need them, so the next step's first layer would wait for the last gradient. AdamW's
+    operator makes the same update without it, as long as there is no weight decay.
     """
 
     def __init__(self, **options):
@@ -32,7 +32,7 @@ class Adam(mx.optimizer.Adam):
             weight,
             grad,
             *state,
-            weight,  # of full precision, as it is
+            weight,  # in full precision already
             self._one,
             out=weight,
             lr=lr,
@@ -44,12 +44,12 @@ class Adam(mx.optimizer.Adam):
 
 
 class NAG(mx.optimizer.NAG):
-    """MXNet's Nesterov momentum, with weight decay that ends at the same bits every time.
+    """MXNet's Nesterov momentum, with weight decay that gives the same bits every time.
 
-    MXNet's ``nag_mom_update`` writes a weight and reads it again for the momentum's decay: the new
-    one, or the old one where oneDNN has put the weight into another layout and a copy is written.
-    Here it reads a copy, always of the old one. (To add the decay to the gradient before would take
-    operators that hold up the next step, as Adam's does.)
+    MXNet's ``nag_mom_update`` writes a weight, then reads it for the momentum's decay. It reads the
+    new weight, or the old one if oneDNN keeps the weight in a layout of its own. Here it always
+    reads a copy of the old one. (Adding the decay to the gradient first would need operators for
+    which the next step waits, as for MXNet's Adam.)
     """
 
     def update_multi_precision(self, index, weight, grad, state):
@@ -73,16 +73,16 @@ class NAG(mx.optimizer.NAG):
 
 
 class Adamax(mx.optimizer.Adamax):
-    """MXNet's Adamax, which makes NaN of a weight whose gradients have all been zero.
+    """MXNet's Adamax, but a weight whose gradients were all zero does not become NaN.
 
-    Such weights are common: a ReLU that never fires leaves those before it without a gradient.
-    MXNet divides by the largest of the past gradients alone, so 0 by 0.
+    Such weights are common: those before a ReLU that never fires have no gradient. MXNet divides by
+    the largest past gradient, here 0 by 0.
     """
 
-    epsilon = 1e-8  # PyTorch's
+    epsilon = 1e-8  # as in PyTorch
 
     def update(self, index, weight, grad, state):
-        """Update a weight, and in ``state`` its averaged and its largest gradient."""
+        """Update a weight, and its average and largest gradient in ``state``."""
         largest = state[1]
         largest[:] = mx.nd.maximum(largest, self.epsilon / self.beta2)  # MXNet multiplies by beta2
         super().update(index, weight, grad, state)

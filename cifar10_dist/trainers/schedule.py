@@ -1,20 +1,20 @@
 """The learning rate, step by step.
 
-The schedulers are MXNet's own, which give update 1 the first rate, reach a new epoch's rate with
-its first update, and leave the last update a rate above zero; GluonCV's, made of the same formulas,
-come one update early and end in two updates of rate zero. Besides, the servers of ``dist_async``
-unpickle the scheduler, and would need all of GluonCV for it.
+The schedulers are MXNet's own: a new epoch's rate begins with its first update, and the last update
+still has a rate above zero. GluonCV's use the same formulas, but are one update early and end with
+two updates of rate zero. Also, the servers of ``dist_async`` unpickle the scheduler, and would have
+to import GluonCV.
 """
 
 import math
 
 from mxnet.lr_scheduler import CosineScheduler, LRScheduler, MultiFactorScheduler, PolyScheduler
 
-REFERENCE_BATCH = 256  # examples; of Goyal et al., and of the published lesson
+REFERENCE_BATCH = 256  # examples, as in Goyal et al. and in the published lesson
 
 
 class ConstantScheduler(LRScheduler):
-    """The base rate, after the warm-up."""
+    """A warm-up, then always the base rate."""
 
     def __call__(self, num_update):
         """Return the rate of update ``num_update``, counted from 1."""
@@ -24,7 +24,7 @@ class ConstantScheduler(LRScheduler):
 
 
 class ResumedScheduler(LRScheduler):
-    """A schedule whose first updates are done, for servers that count from 1 again."""
+    """The rest of a schedule after a restart, for servers that count from 1 again."""
 
     def __init__(self, schedule, updates_done):
         super().__init__(schedule.base_lr)
@@ -41,13 +41,13 @@ def scaled_learning_rate(lr, scale, update_size):
     Parameters
     ----------
     lr : float
-        With ``linear`` and ``sqrt``, chosen for updates of ``REFERENCE_BATCH`` examples.
+        For ``linear`` and ``sqrt``: the rate for updates of ``REFERENCE_BATCH`` examples.
     scale : {'none', 'sqrt', 'linear', 'staleness'}
         ``linear``: Goyal et al. 2017, arXiv 1706.02677. ``sqrt``: Krizhevsky 2014,
-        arXiv 1404.5997; the usual choice for Adam. ``staleness`` has nothing to do with the batch,
-        see :func:`asynchronous.allow_for_staleness`.
+        arXiv 1404.5997; the usual choice for Adam. ``staleness`` changes nothing here, see
+        :func:`asynchronous.allow_for_staleness`.
     update_size : int
-        Examples in one update: the global batch, in asynchronous training one worker's.
+        Examples in one update: the global batch; in asynchronous training one worker's batch.
     """
     ratio = update_size / REFERENCE_BATCH
     return lr * {"sqrt": math.sqrt(ratio), "linear": ratio}.get(scale, 1)
@@ -60,15 +60,15 @@ def create_schedule(kind, lr, steps_per_epoch, num_epochs, warmup_epochs=0, fact
     ----------
     kind : {'constant', 'step', 'cosine', 'onecycle'}
         ``step`` multiplies by ``factor`` after each epoch of ``at``. ``cosine`` falls to zero over
-        the whole run (Loshchilov and Hutter 2017, arXiv 1608.03983). ``onecycle`` rises in a
-        straight line during ``warmup_epochs`` and falls in one to zero.
+        the whole run (Loshchilov and Hutter 2017, arXiv 1608.03983). ``onecycle`` rises
+        linearly during ``warmup_epochs``, then falls linearly to zero.
     lr : float
         The highest rate.
     steps_per_epoch : int
-        Updates in an epoch: steps, and in asynchronous training steps times workers.
+        Updates in an epoch: the steps; in asynchronous training the steps times the workers.
     num_epochs : int
     warmup_epochs : float
-        The rate rises from zero, in a straight line.
+        Length of the warm-up, in which the rate rises linearly from zero.
     factor : float
         In (0, 1].
     at : sequence of int
@@ -78,7 +78,7 @@ def create_schedule(kind, lr, steps_per_epoch, num_epochs, warmup_epochs=0, fact
     -------
     mxnet.lr_scheduler.LRScheduler
     """
-    total = steps_per_epoch * num_epochs + 1  # the last update still moves
+    total = steps_per_epoch * num_epochs + 1  # so that the last update has a rate above zero
     common = {"base_lr": lr, "warmup_steps": round(warmup_epochs * steps_per_epoch)}
     if kind == "constant":
         return ConstantScheduler(**common)

@@ -1,7 +1,7 @@
-"""The optimizer that travels to the servers of ``dist_async``.
+"""The optimizer that is sent to the servers of ``dist_async``.
 
-They find it while they import mxnet, where they stay: so it needs a file that imports no more of
-MXNet than there is by then.
+A server never leaves ``import mxnet``: it serves inside that import. So this file may import only
+those parts of MXNet that are ready by then.
 """
 
 from mxnet.optimizer import Optimizer
@@ -10,15 +10,15 @@ COUNTER_KEY = 99_999  # above the keys of any Trainer, below those of collective
 
 
 class CountingOptimizer(Optimizer):
-    """An optimizer for the servers, which have one for all keys and for every push.
+    """The servers' optimizer; a server calls it for every push to any key.
 
-    It moves the weights, adds up what is pushed to ``COUNTER_KEY``, and lets what is pushed to the
-    keys above, those of ``collectives.py``, replace what was there.
+    It updates the weights, adds pushes to ``COUNTER_KEY`` up, and stores pushes to higher keys,
+    those of ``collectives.py``, as they are.
 
     Parameters
     ----------
     inner : mxnet.optimizer.Optimizer
-        What moves the weights.
+        Updates the weights.
     """
 
     def __init__(self, inner):
@@ -26,13 +26,13 @@ class CountingOptimizer(Optimizer):
         self.inner = inner
 
     def create_state_multi_precision(self, index, weight):
-        """Create what the inner optimizer remembers of a weight."""
+        """Create the inner optimizer's state of a weight."""
         if index >= COUNTER_KEY:
             return None
         return self.inner.create_state_multi_precision(index, weight)
 
     def update_multi_precision(self, index, weight, grad, state):
-        """Let the inner optimizer move a weight; count; replace."""
+        """Update a weight, add to the counter, or replace a value, depending on the key."""
         if index > COUNTER_KEY:
             weight[:] = grad
         elif index == COUNTER_KEY:

@@ -1,8 +1,8 @@
-"""Gradients added up in memory that all workers share, where they are on one host.
+"""Gradients added up in memory that the workers of one host share.
 
-On its way through the servers a gradient is copied several times, by the kernel and by MXNet,
-before its sum is back; workers that share memory read it where it is. NCCL and MPI do the same for
-the processes of a host. It is for one host and its CPU only: everything else goes to the servers.
+A gradient that goes through the servers is copied several times, by the kernel and by MXNet.
+Workers that share memory read it where it is. NCCL and MPI do the same on one host. This way is for
+one host and CPUs only; in all other cases the gradients go through the servers.
 """
 
 import ctypes
@@ -23,16 +23,16 @@ BLOCK = 16384  # elements that are added at a time: they stay in a core's own ca
 class SharedMemory:
     """Arrays that the workers have in common, and a barrier.
 
-    It is a file without a name, which goes with the last process that has it open, however that
-    ends. The barrier is the C library's, which waits in the kernel and leaves the processor to
-    others.
+    The memory is a file without a name: the system removes it when the last process that has it
+    open ends, even if it is killed. The barrier is the C library's: a worker that waits there uses
+    no processor time.
 
     Parameters
     ----------
     file : int
         Descriptor of the file, open in every worker; closed with this object.
     rank, count : int
-        This worker's, and of all.
+        This worker's rank, and the number of workers.
     """
 
     def __init__(self, file, rank, count):
@@ -43,7 +43,7 @@ class SharedMemory:
         self._barrier = ctypes.byref(ctypes.c_char.from_buffer(self._map(mmap.PAGESIZE)))
 
     def create_barrier(self):
-        """Make the barrier, which one worker does before another uses it."""
+        """Make the barrier; one worker calls this, before any worker uses it."""
         kind = ctypes.byref(ctypes.create_string_buffer(64))
         self._libc.pthread_barrierattr_init(kind)
         self._libc.pthread_barrierattr_setpshared(kind, PTHREAD_PROCESS_SHARED)
@@ -55,16 +55,16 @@ class SharedMemory:
         self._libc.pthread_barrier_wait(self._barrier)
 
     def array(self, size, dtype):
-        """Return one more array of zeros, of shape (workers, size); all ask in the same order."""
+        """Return a new array of zeros, shape (workers, size); all workers ask in the same order."""
         dtype = np.dtype(dtype)
         memory = self._map(self.count * size * dtype.itemsize)
         return np.frombuffer(memory, dtype, self.count * size).reshape(self.count, size)
 
     def add_up(self, array):
-        """Replace each row by the sum of all, in the order of the ranks.
+        """Replace each row by the sum of all rows, added in the order of the ranks.
 
-        Every worker fills its own row, makes this call, and adds up a part of the columns. The sums
-        are complete after the next :meth:`barrier`.
+        Every worker fills its own row, then makes this call, which adds up a part of the columns.
+        All sums are complete after the next :meth:`barrier`.
         """
         self.barrier()
         start, stop = split_range(array.shape[1], self.count, self.rank)
@@ -76,28 +76,29 @@ class SharedMemory:
                 other[:] = first
 
     def _map(self, size):
-        """Map the next part of the file, which grows by it."""
+        """Make the file longer by ``size`` bytes, and map them."""
         size = -(-size // mmap.PAGESIZE) * mmap.PAGESIZE
-        os.posix_fallocate(self._file, self._size, size)  # never shrinks what another has grown
+        os.posix_fallocate(self._file, self._size, size)  # ftruncate could make it shorter
         part = mmap.mmap(self._file, size, offset=self._size)
         self._size += size
         return part
 
 
 def share_memory(workers, is_wanted, size):
-    """Return a :class:`SharedMemory` of all workers, None if not all can see it and want it.
+    """Return a :class:`SharedMemory` of all workers; None unless all of them want and can use it.
 
-    Worker 0 tells which of its open files it is, by a name that holds wherever the processes have
-    the same numbers: on one host, in one container.
+    Worker 0 hands out the name of its open file in ``/proc``. Other workers can open it if they see
+    the same process numbers: on the same host, in the same container.
 
     Parameters
     ----------
     workers : workers.Workers
         All of them must make the call.
     is_wanted : bool
-        By this worker.
+        Whether this worker wants it.
     size : int
-        Bytes that will be asked for at most: a limit on files or memory may not allow them.
+        Largest number of bytes that will be used. A limit on file sizes may forbid it; then
+        nothing is shared.
     """
     table, file, offer = _process_table() if is_wanted else None, None, ""
     if table and workers.rank == 0:
@@ -115,13 +116,13 @@ def share_memory(workers, is_wanted, size):
 
 
 def _create_file(count, size):
-    """Return a file with a barrier for ``count`` workers, None if the system gives none."""
+    """Return a file with a barrier for ``count`` workers, or None if the system refuses."""
     try:
         file = os.memfd_create("gradients")
     except OSError:
         return None
     try:
-        os.ftruncate(file, size)  # no memory is taken yet
+        os.ftruncate(file, size)  # tries the limit; takes no memory yet
         os.ftruncate(file, 0)
         SharedMemory(os.dup(file), 0, count).create_barrier()
     except OSError:
@@ -131,10 +132,10 @@ def _create_file(count, size):
 
 
 def _open_file(path, identity):
-    """Open what should be worker 0's file, None if that cannot be or if it is another."""
+    """Open worker 0's file; None if it cannot be opened or is another file."""
     try:
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:  # of another user
+    except OSError:  # it belongs to another user
         return None
     if _identity(file) == identity:
         return file
@@ -148,7 +149,7 @@ def _identity(file):
 
 
 def _process_table():
-    """Tell which running system and which table of its processes this is; None if it cannot."""
+    """Return an id of the running system and its process numbers; None if there is none."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as boot_id:
             table = boot_id.read().strip() + os.readlink("/proc/self/ns/pid")
@@ -174,7 +175,7 @@ class SharedBuckets(Buckets):
         """Do nothing: what is not sent needs no keys."""
 
     def add_up(self):
-        """Add up each bucket when backward has filled it, the last layers' first."""
+        """Add up each bucket as soon as backward has filled it; the last layers come first."""
         for (bucket,), rows in zip(reversed(self.buckets), reversed(self._rows)):
             bucket.wait_to_read()
             self._memory.add_up(rows)

@@ -5,19 +5,20 @@ from trainers.base import JobTrainer
 
 
 class Exchange:
-    """How gradients are added up over devices and workers: for one device, not at all.
+    """How gradients are added up over devices and workers.
 
-    Other ways inherit from this one. :class:`WorkerTrainer` calls the methods in this order.
+    This class is for one device and does nothing; other ways inherit from it.
+    :class:`WorkerTrainer` calls the methods in this order.
     """
 
     def move_gradients(self, params):
-        """Let the gradients of a ParameterDict lie elsewhere, once, before the first backward."""
+        """Place the gradients of a ParameterDict elsewhere; once, before the first backward."""
 
     def connect(self, store, first_key):
-        """Prepare the kvstore, once; keys from ``first_key`` on are free."""
+        """Prepare the kvstore, once; keys from ``first_key`` on are not in use."""
 
     def add_up(self):
-        """Replace every gradient by its sum, in every step."""
+        """Replace every gradient by its sum; called in every step."""
 
     def explain(self):
         """Return lines for the user on what this way does."""
@@ -25,10 +26,10 @@ class Exchange:
 
 
 class WorkerTrainer(JobTrainer):
-    """A Trainer that updates on the workers, from gradients that all of them have added up.
+    """A Trainer whose workers add up their gradients, then all make the same update.
 
-    MXNet's own lets the servers update. Learning rates, a short last batch, float16 and saved
-    states then fail on a ``dist`` store; here they work as on one machine.
+    With MXNet's own Trainer the servers update. Then learning rates, a short last batch, float16
+    and saved states fail on a ``dist`` store; here they work as on one machine.
 
     Parameters
     ----------
@@ -36,18 +37,18 @@ class WorkerTrainer(JobTrainer):
         Initialized, in the order of the layers. The exchange may move their gradients.
     optimizer : mxnet.optimizer.Optimizer
     schedule : callable
-        Learning rate of a step, counted from 1.
+        Takes the number of a step, from 1, and returns its learning rate.
     store : mxnet.kvstore.KVStore, optional
         Without it there is one device and nothing to add up.
     exchange : Exchange, optional
         How the gradients are added up.
     compression : dict, optional
-        What MXNet calls ``compression_params``.
+        MXNet's ``compression_params``.
     steps_done : int
-        Steps of the whole training that were done before a restart. The optimizer's own count is of
-        updates: float16 skips some, and a restart with larger batches has made more of them.
+        Steps that were done before a restart. The optimizer counts updates instead: float16 skips
+        some, and smaller batches before a restart made more of them.
     lookahead : lookahead.Lookahead, optional
-        Told of every step.
+        Called after every step.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class WorkerTrainer(JobTrainer):
         return self._exchange.explain()
 
     def collect_state(self):
-        """Take down the state of the optimizer and the average of the weights."""
+        """Return the state of the optimizer and the average of the weights."""
         return optimizer_state.collect(self, self._lookahead)
 
     def restore_state(self, facts, arrays):

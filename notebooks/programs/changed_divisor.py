@@ -12,7 +12,7 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 
 import mxnet as mx
 
-from ground.failure import run
+from ground.failure import exit_with
 from trainers.create import share_weights
 
 
@@ -47,4 +47,4 @@ def report(name, w, trainer, divisor):
 
 
 if __name__ == "__main__":
-    run(main, "changed_divisor.py")
+    exit_with(main, "changed_divisor.py")

@@ -15,8 +15,8 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 
 import mxnet as mx
 
-from command_line.flags import parse_args
-from ground.failure import run
+from command_line.parse import parse_args
+from ground.failure import exit_with
 from networks.by_name import network_by_name
 from trainers.create import create_trainer
 from training import CrossEntropy, forward_backward
@@ -146,4 +146,4 @@ def count_connections():
 
 
 if __name__ == "__main__":
-    run(main, "count_bytes.py")
+    exit_with(main, "count_bytes.py")

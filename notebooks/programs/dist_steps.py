@@ -11,7 +11,7 @@ import numpy as np
 from mxnet import autograd, gluon
 from pytorch_side import examples
 
-from ground.failure import run
+from ground.failure import exit_with
 from sampler import GlobalBatchSampler
 from trainers.create import share_weights
 
@@ -47,4 +47,4 @@ def main():
 
 
 if __name__ == "__main__":
-    run(main, "dist_steps.py")
+    exit_with(main, "dist_steps.py")

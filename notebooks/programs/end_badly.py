@@ -8,7 +8,7 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 
 import mxnet as mx
 
-from ground.failure import run
+from ground.failure import exit_with
 
 
 def main(way):
@@ -26,4 +26,4 @@ def main(way):
 
 
 if __name__ == "__main__":
-    run(lambda: main(sys.argv[1]), "end_badly.py")
+    exit_with(lambda: main(sys.argv[1]), "end_badly.py")

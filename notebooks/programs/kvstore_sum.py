@@ -8,7 +8,7 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 
 import mxnet as mx
 
-from ground.failure import run
+from ground.failure import exit_with
 from workers import Workers
 
 
@@ -30,4 +30,4 @@ def main():
 
 
 if __name__ == "__main__":
-    run(main, "kvstore_sum.py")
+    exit_with(main, "kvstore_sum.py")

@@ -16,7 +16,7 @@ import numpy as np
 from mxnet.gluon import nn
 
 from digits import load_digits
-from ground.failure import run
+from ground.failure import exit_with
 from loader import EvalLoader, TrainLoader
 from sources.augmentation import Augmentation
 from training import CrossEntropy, evaluate, forward_backward
@@ -90,4 +90,4 @@ def add_up_gradients(net, workers):
 
 
 if __name__ == "__main__":
-    run(main, "learn_digits.py")
+    exit_with(main, "learn_digits.py")

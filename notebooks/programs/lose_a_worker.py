@@ -12,7 +12,7 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 
 import mxnet as mx
 
-from ground.failure import run
+from ground.failure import exit_with
 
 
 def main(kind):
@@ -36,4 +36,4 @@ def train(store, num_steps):
 
 
 if __name__ == "__main__":
-    run(lambda: main(sys.argv[1]), "lose_a_worker.py")
+    exit_with(lambda: main(sys.argv[1]), "lose_a_worker.py")

@@ -16,7 +16,7 @@ import mxnet as mx
 from mxnet.contrib import amp
 from mxnet.contrib.amp.loss_scaler import LossScaler
 
-from ground.failure import run
+from ground.failure import exit_with
 from trainers.buckets import Buckets
 from trainers.create import share_weights
 from trainers.worker_trainer import WorkerTrainer
@@ -65,4 +65,4 @@ class OwnGradients(LossScaler):
 
 
 if __name__ == "__main__":
-    run(lambda: main(sys.argv[1]), "skip_together.py")
+    exit_with(lambda: main(sys.argv[1]), "skip_together.py")

@@ -13,7 +13,7 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 
 import mxnet as mx
 
-from ground.failure import run
+from ground.failure import exit_with
 
 SLOW_UPDATES, SLOW_COMPUTE_S = 8, 0.4
 TIMES_AS_FAST = 4  # rank 0, a whole number
@@ -66,4 +66,4 @@ def train(store, updates, compute_s, push_value):
 
 
 if __name__ == "__main__":
-    run(main, "slow_worker.py")
+    exit_with(main, "slow_worker.py")

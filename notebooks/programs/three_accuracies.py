@@ -14,8 +14,8 @@ import mxnet as mx
 import numpy as np
 
 from command_line.devices import choose_devices
-from command_line.flags import parse_args
-from ground.failure import run
+from command_line.parse import parse_args
+from ground.failure import exit_with
 from loader import EvalLoader, split_data
 from networks.create import create_network
 from sources.images import ImageSource
@@ -69,4 +69,4 @@ def total(net, kind):
 
 
 if __name__ == "__main__":
-    run(main, "three_accuracies.py")
+    exit_with(main, "three_accuracies.py")

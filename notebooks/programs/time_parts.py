@@ -19,8 +19,8 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 import mxnet as mx
 
 from command_line.devices import choose_devices
-from command_line.flags import parse_args
-from ground.failure import run
+from command_line.parse import parse_args
+from ground.failure import exit_with
 from loader import split_data
 from networks.create import create_network
 from run.progress import profiled
@@ -124,4 +124,4 @@ def servers_profiled(path, store):
 
 
 if __name__ == "__main__":
-    run(main, "time_parts.py")
+    exit_with(main, "time_parts.py")

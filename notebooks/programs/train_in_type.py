@@ -17,8 +17,8 @@ import mxnet_setup  # noqa: F401  before mxnet: it sets the number of threads
 import mxnet as mx
 from mxnet.contrib.amp.amp import bfloat16
 
-from command_line.flags import parse_args
-from ground.failure import UsageError, run
+from command_line.parse import parse_args
+from ground.failure import UsageError, exit_with
 from loader import EvalLoader, split_data
 from networks.create import create_network
 from run.precision import choose_dtype, compute_in
@@ -96,4 +96,4 @@ def name_of(dtype):
 
 
 if __name__ == "__main__":
-    run(lambda: main(sys.argv[1], sys.argv[2:]), "train_in_type.py")
+    exit_with(lambda: main(sys.argv[1], sys.argv[2:]), "train_in_type.py")

@@ -10,7 +10,7 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 
 import mxnet as mx
 
-from ground.failure import run
+from ground.failure import exit_with
 
 
 def main():
@@ -56,4 +56,4 @@ def say(**facts):
 
 
 if __name__ == "__main__":
-    run(main, "two_traps.py")
+    exit_with(main, "two_traps.py")

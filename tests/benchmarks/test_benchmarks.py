@@ -10,6 +10,7 @@ import report
 from bench import figures
 from comparison import ratio, take_turns
 from contenders import Failed, ours, read, run
+from groups import GROUPS
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 TIME_BUDGET_S = 30
@@ -37,6 +38,7 @@ def test_the_same_figures_have_the_ratio_one():
     assert ratio([3.0] * 4, [3.0] * 4).high == 1
 
 
+@pytest.mark.long
 def test_what_the_program_prints_is_what_is_read():
     found = run([*ours("fast", batch_size=16, steps=9, lines=3)])
     assert {"speed", "parameters", "peak_mb", "first_batch_s", "accuracy", "seconds"} <= {*found}
@@ -66,33 +68,46 @@ def test_a_figure_that_a_program_did_not_print_is_told():
         figures({"ours": [{"speed": 2.0}, {}]}, "ours", "speed")
 
 
-def test_the_groups_are_listed():
+def test_the_groups_are_listed_each_with_a_line_about_it():
     command = [sys.executable, FOLDER / "bench.py", "--list"]
-    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "one-process" in listed and "workers-32" in listed
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [line.split()[0] for line in listed] == list(GROUPS)
+    assert all(len(line.split()) > 2 for line in listed)
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # matplotlib's use of pyparsing
-def test_the_table_and_the_plot_are_made_of_what_was_kept(tmp_path, monkeypatch):
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    """A folder for results, in which a row is kept."""
     monkeypatch.setattr(report, "RESULTS", tmp_path)
     monkeypatch.setattr(report, "HERE", tmp_path / "benchmarks")
     (tmp_path / "RESULTS.md").write_text(f"Before\n{report.BEGIN}\nold\n{report.END}\nAfter\n")
+    keep("speed of both")
+    return tmp_path
+
+
+def keep(title):
     found = {"ours": [{"speed": 3.0}, {"speed": 4.0}], "theirs": [{"speed": 2.0}, {"speed": 2.0}]}
-    row = report.Row("speed of both", "ours", "theirs", "speed", 2.0)
-    for _ in range(2):  # the second time replaces the first
-        report.keep("both", found, row, ratio([3.0, 4.0], [2.0, 2.0]))
-        report.write()
-    lines = (tmp_path / "RESULTS.md").read_text().splitlines()
+    row = report.Row(title, "ours", "theirs", "speed", 2.0)
+    report.keep("both", found, row, ratio([3.0, 4.0], [2.0, 2.0]))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # matplotlib's use of pyparsing
+def test_the_table_and_the_plot_are_made_of_what_was_kept(results):
+    report.write()
+    keep("speed of both")  # it replaces the first
+    report.write()
+    lines = (results / "RESULTS.md").read_text().splitlines()
     assert lines[0] == "Before" and lines[-1] == "After" and "old" not in lines
     (line,) = [line for line in lines if line.startswith("| speed of both")]
     assert "| 1.750 | 1.500 to 2.000 | at least 2.00 | no | 2 |" in line
-    assert len((tmp_path / "runs.csv").read_text().splitlines()) == 5
-    assert "speed of both" in (tmp_path / "ratios.svg").read_text()
+    assert len((results / "runs.csv").read_text().splitlines()) == 5
+    assert "speed of both" in (results / "ratios.svg").read_text()
+
+
+def test_rows_that_a_group_no_longer_has_are_removed_and_those_of_others_stay(results):
     report.keep_only("other", ["another"])
-    assert "speed of both" in (tmp_path / "ratios.csv").read_text()
-    report.keep(
-        "both", found, report.Row("renamed", "ours", "theirs", "speed"), ratio([1.0], [1.0])
-    )
+    assert "speed of both" in (results / "ratios.csv").read_text()
+    keep("renamed")
     report.keep_only("both", ["renamed"])
-    assert "speed of both" not in (tmp_path / "ratios.csv").read_text()
-    assert "renamed" in (tmp_path / "ratios.csv").read_text()
+    kept = (results / "ratios.csv").read_text()
+    assert "renamed" in kept and "speed of both" not in kept

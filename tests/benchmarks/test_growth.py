@@ -26,7 +26,6 @@ from growth_model import (
 from launching import ROOT, why_no_cluster
 
 TIME_BUDGET_S = 25
-SHARES = "cluster"  # modules with the same word run one after the other
 SECONDS = st.floats(0, 100)
 WORKERS = st.integers(1, 300)
 
@@ -191,6 +190,7 @@ def test_drawing_without_a_measurement_is_a_mistake_told_in_one_line(tmp_path):
     assert done.stderr.startswith("growth.py: ") and done.stderr.count("\n") == 1
 
 
+@pytest.mark.long
 @pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or "")
 def test_two_hosts_are_measured(tmp_path):
     small = ["--elements", "1000", "--buckets", "2", "--steps", "2"]
@@ -201,12 +201,8 @@ def test_two_hosts_are_measured(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     with open(tmp_path / "growth.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [(r["workers"], r["servers"], r["overlap"]) for r in rows] == [
-        ("2", "2", "0"),
-        ("2", "2", "1"),
-    ]
+    assert [r["workers"] + r["servers"] + r["overlap"] for r in rows] == ["220", "221"]
     for row in rows:
         assert float(row["step_s"]) > 0 and float(row["number_s"]) > 0
-        assert 0 <= float(row["busy"]) <= 1
-        assert row["date"] and row["machine"] and row["python"]
+        assert 0 <= float(row["busy"]) <= 1 and row["date"] and row["machine"] and row["python"]
     assert not (ROOT / ".cluster" / "test-growth").exists()

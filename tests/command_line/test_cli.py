@@ -10,10 +10,8 @@ import pytest
 
 from cifar10_dist import main
 from command_line.devices import share_gpus
-from command_line.flags import WITHOUT_EFFECT, parse_args
 from ground.failure import UsageError
 from launching import PROGRAM, ROOT, launch, train
-from parsers import flags_of, parser_of
 
 TIME_BUDGET_S = 60
 
@@ -74,13 +72,8 @@ def test_a_mistake_is_named_in_one_line_before_anything_is_written(options, caps
     assert capsys.readouterr() == ("", "")
 
 
-def test_steps_of_the_learning_rate_hold_for_the_fast_network_too():
-    assert parse_args(["--network", "fast"]).lr_schedule == "onecycle"
-    assert parse_args(["--network", "fast", "--lr-step-epochs", "3,4"]).lr_schedule == "step"
-
-
 @pytest.mark.parametrize("options", ["--lr -1", "--network nonsense", "--gpus 7"])
-def test_a_mistake_gets_one_line_and_status_2(options, tmp_path):
+def test_a_mistake_ends_the_program_with_one_line_and_status_2(options, tmp_path):
     job = train(tmp_path, "--data", "synthetic", *options.split())
     assert job.status == 2, job.stderr
     lines = job.stderr.strip().splitlines()
@@ -89,8 +82,10 @@ def test_a_mistake_gets_one_line_and_status_2(options, tmp_path):
 
 
 @pytest.mark.parametrize("error", ["MemoryError()", "ValueError('cudaMalloc: out of memory')"])
-def test_too_little_memory_gets_one_line(error, tmp_path):
-    program = f"from ground.failure import run\ndef main(): raise {error}\nrun(main, 'p')"
+def test_too_little_memory_ends_a_program_with_one_line(error, tmp_path):
+    program = (
+        f"from ground.failure import exit_with\ndef main(): raise {error}\nexit_with(main, 'p')"
+    )
     job = launch(tmp_path, "-c", program, program="-u")
     assert job.status == 1
     assert re.fullmatch("p: error: out of memory: .*; try smaller sizes\n", job.stderr), job.stderr
@@ -113,12 +108,14 @@ def test_a_data_folder_that_cannot_be_written_is_named(tmp_path):
     assert "--data-dir /proc/nowhere: cannot be written" in job.stderr
 
 
+@pytest.mark.long
 def test_workers_that_would_add_noise_of_their_own_are_refused(tmp_path):
     job = launch(tmp_path, "-n", 2, "python", "cifar10_dist/cifar10_dist.py", "--optimizer", "sgld")
     assert job.status == 2
     assert "each worker would add noise of its own; take -n 1" in job.stderr + job.stdout
 
 
+@pytest.mark.long
 def test_a_store_on_this_machine_alone_is_refused_under_a_launcher(tmp_path):
     job = launch(
         tmp_path, "-n", 2, "python", "cifar10_dist/cifar10_dist.py", "--kv-store", "device"
@@ -127,13 +124,15 @@ def test_a_store_on_this_machine_alone_is_refused_under_a_launcher(tmp_path):
     assert "would train every worker alone" in job.stderr + job.stdout
 
 
+@pytest.mark.long
 def test_an_exception_ends_a_worker_at_once_with_its_traceback(tmp_path):
     job = launch(tmp_path, "-n", 2, "python", "tests/programs/raise_on_one.py", timeout=60)
     assert job.status == 1
     assert "ValueError: on purpose" in job.stderr + job.stdout
 
 
-def test_output_that_nobody_reads_any_more_ends_it_with_one_line(tmp_path):
+@pytest.mark.long
+def test_a_training_whose_output_nobody_reads_any_more_ends_with_one_line(tmp_path):
     options = "--data synthetic --network fast --num-examples 512 --num-epochs 1 --disp-batches 1"
     command = [sys.executable, PROGRAM, *options.split()]
     with open(tmp_path / "err", "w+") as err:
@@ -156,18 +155,6 @@ def test_output_that_nobody_reads_any_more_ends_it_with_one_line(tmp_path):
     ],
 )
 def test_the_workers_of_a_host_share_its_gpus(gpus, workers, shares):
-    for place, share in enumerate(shares):
-        assert share_gpus(gpus, workers, place) == tuple(map(int, share))
+    for local_rank, share in enumerate(shares):
+        assert share_gpus(gpus, workers, local_rank) == tuple(map(int, share))
     assert share_gpus(gpus, 1, 0) == tuple(range(gpus))
-
-
-def test_help_lists_every_flag_but_those_without_effect(tmp_path, capsys):
-    job = train(tmp_path, "--help")
-    assert job.status == 0 and job.stderr == ""
-    names = re.findall(r"^  (-.*?)(?:  |$)", job.stdout, re.MULTILINE)
-    shown = {name for name in re.split(r"[ ,]+", " ".join(names)) if name.startswith("-")}
-    flags = flags_of(parser_of("cifar10_dist/cifar10_dist.py"))
-    assert WITHOUT_EFFECT and flags - shown == set(WITHOUT_EFFECT) and shown < flags
-    parse_args(WITHOUT_EFFECT)
-    assert set(WITHOUT_EFFECT) < set(capsys.readouterr().err.split())
-    assert max(map(len, job.stdout.splitlines())) <= 110

@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import record_files
-from command_line.checks import OPTIMIZERS
-from command_line.flags import FLAGS
+from command_line.flags import FLAGS, OPTIMIZERS
 from launching import PROGRAMS, ROOT
 
 CASES = int(os.environ.get("FLAG_CASES", "60"))
 TIME_BUDGET_S = CASES
+pytestmark = pytest.mark.long
 BASE = ("--num-examples", "90", "--batch-size", "40", "--num-epochs", "2")
 EDGES = ("0", "1", "2", "-1", "nan", "-inf", "0.5", "1e308", "1e-300", "2147483647", "9" * 400)
 EDGES += ("1,2", "2,1", "{x}", "é", " ", "")

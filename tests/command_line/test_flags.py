@@ -11,26 +11,25 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from command_line import flag_types
-from command_line.checks import CHECKS, DEVICE_CHECKS, check_devices
-from command_line.flags import FLAGS, WITHOUT_EFFECT, parse_args
+from command_line.flags import ALL, FLAGS, WITHOUT_EFFECT
+from command_line.parse import check_devices, parse_args
 from ground.failure import UsageError
 from launching import train
 
 TIME_BUDGET_S = 20
 
-FLAT = [flag for flags in FLAGS.values() for flag in flags]
+CHECKS = [text for flag in ALL for _, text in flag.checks]
+DEVICE_CHECKS = [text for flag in ALL for _, text in flag.device_checks]
 ALONE, LAUNCHED = {}, {"DMLC_PS_ROOT_URI": "127.0.0.1"}
 P3 = {**LAUNCHED, "DMLC_PS_VAN_TYPE": "p3"}
 # How each message begins, the command line that brings it, and what the launcher says.
 CASES = {
-    "--cpus and --gpus": ("--cpus 2 --gpus 0", ALONE),
     "--data-train and --data-val": ("--data-val y.rec", ALONE),
     "--data {data} and": ("--data synthetic --data-train x.rec --data-val y.rec", ALONE),
     "--load-epoch needs": ("--load-epoch 0", ALONE),
     "--keep needs": ("--keep 1", ALONE),
     "--model-prefix {model_prefix}: a folder": ("--model-prefix out/..", ALONE),
     "--profile": ("--profile /no/where/trace.json", ALONE),
-    "--load-epoch and --resume": ("--model-prefix x --load-epoch 0 --resume none", ALONE),
     "--resume auto needs": ("--resume auto", ALONE),
     "--load-epoch {load_epoch}": ("--model-prefix x --load-epoch 5", ALONE),
     "--pad-size": ("--pad-size 1001", ALONE),
@@ -85,7 +84,7 @@ def parse(words, environment=ALONE):
 
 def message(checks, beginning):
     """Return the message of the only check that begins so, as a regular expression."""
-    (found,) = [text for _, text in checks if text.startswith(beginning)]
+    (found,) = [text for text in checks if text.startswith(beginning)]
     return re.sub(r"\\{\w+\\}", ".+", re.escape(found)) + "$"
 
 
@@ -106,18 +105,29 @@ def test_flags_that_do_not_go_with_the_devices_are_refused(beginning):
 
 @pytest.mark.parametrize("checks, cases", [(CHECKS, CASES), (DEVICE_CHECKS, DEVICE_CASES)])
 def test_every_check_has_a_case(checks, cases):
-    for _, text in checks:
+    for text in checks:
         assert sum(text.startswith(beginning) for beginning in cases) == 1, text
 
 
-@pytest.mark.parametrize("flag", FLAT, ids=lambda flag: flag.names)
-def test_a_flag_takes_its_own_default(flag):
-    name = flag.names.split()[0]
-    value = getattr(parse([]), name[2:].replace("-", "_"))
+@pytest.mark.parametrize(
+    "words", ["--cpus 2 --gpus 0", "--model-prefix x --load-epoch 0 --resume none"]
+)
+def test_flags_that_exclude_each_other_are_refused_together(words):
+    (flag,) = [flag for flag in ALL if flag.excludes and flag.excludes in words]
+    with pytest.raises(UsageError, match=f"^{flag.name} and {flag.excludes} exclude each other$"):
+        parse(words.split())
+    parse(words.rpartition(" --")[0].split())
+
+
+@pytest.mark.parametrize("network", ["resnet18_v1", "fast"])
+@pytest.mark.parametrize("flag", ALL, ids=lambda flag: flag.names)
+def test_a_flag_takes_its_own_default(flag, network):
+    value = flag.of(parse(["--network", network]))
     if isinstance(flag.takes, tuple):
-        assert flag.default is None or flag.default in flag.takes
-    elif flag.default is not None:
-        assert flag.takes(str(flag.default)) == value
+        assert value in flag.takes
+    elif value not in (None, ()):
+        text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        assert flag.takes(text) == value
 
 
 # A type's values at the edges: the first it still takes, the others not.
@@ -148,15 +158,17 @@ def test_a_type_takes_values_up_to_its_edges(name, taken, refused):
 
 
 @pytest.mark.parametrize("name, value", [("gpus", ()), ("test_io", 1), ("benchmark", 1)])
-def test_a_flag_may_stand_alone(name, value):
+def test_a_flag_may_stand_without_a_value(name, value):
     assert getattr(parse([f"--{name.replace('_', '-')}", "--seed=1"]), name) == value
 
 
-def test_the_flags_of_a_fast_network_keep_what_the_user_says():
-    fast = ("--network", "fast")
+def test_the_fast_network_has_other_defaults_and_what_the_user_says_wins():
+    fast = ("--network", "fast", "--num-epochs", "10")
     args = parse([*fast, "--lr", "0.1", "--random-crop", "0", "--lr-step-epochs", "3"])
     assert (args.lr, args.random_crop, args.lr_schedule, args.wd) == (0.1, 0, "step", 0.00133)
-    assert args.lr_scale == "linear"
+    assert (args.lr_scale, args.optimizer) == ("linear", "nag")
+    assert args.warmup_epochs == pytest.approx(2.3)
+    assert parse(fast).lr_schedule == "onecycle" and parse([]).optimizer == "adam"
     assert parse([*fast, "--kv-store", "dist_async"], LAUNCHED).lr_scale == "staleness"
 
 
@@ -176,25 +188,29 @@ def test_a_job_that_may_be_restarted_resumes_by_itself(words, restarts, resume):
 
 
 def test_no_two_flags_share_a_name():
-    names = [name for flag in FLAT for name in flag.names.split()] + list(WITHOUT_EFFECT)
+    names = [name for flag in ALL for name in flag.names.split()] + list(WITHOUT_EFFECT)
     assert len(names) == len(set(names)) and all(name.startswith("--") for name in names)
 
 
 def test_help_lists_every_flag_in_its_group_and_no_flag_without_effect(tmp_path):
-    text = train(tmp_path, "--help").stdout
+    job = train(tmp_path, "--help")
+    text = job.stdout
+    assert (job.status, job.stderr) == (0, "")
     for (title, flags), following in zip(FLAGS.items(), [*list(FLAGS)[1:], "A checkpoint is"]):
         part = text.split(f"\n{title}:\n", 1)[1].split(f"\n{following}", 1)[0]
         listed = re.findall(r"^  (--[a-z-]+)", part, re.MULTILINE)
-        assert listed == [flag.names.split()[0] for flag in flags]
+        assert listed == [flag.name for flag in flags]
     assert not set(WITHOUT_EFFECT) & set(re.findall(r"--[a-z-]+", text))
     assert max(map(len, text.splitlines())) <= 110
 
 
-def test_a_flag_without_effect_is_warned_of(capsys):
-    parse(["--monitor", "3", "--brightness"])
-    assert capsys.readouterr().err == (
-        "cifar10_dist.py: warning: no effect here: --monitor --brightness\n"
-    )
+@pytest.mark.parametrize(
+    "words", [["--monitor", "3", "--brightness"], WITHOUT_EFFECT], ids=["some", "all"]
+)
+def test_flags_without_effect_are_taken_and_warned_of(words, capsys):
+    parse(words)
+    names = " ".join(word for word in words if word != "3")
+    assert capsys.readouterr().err == f"cifar10_dist.py: warning: no effect here: {names}\n"
 
 
 def test_the_defaults_of_older_examples_are_taken(capsys):
@@ -227,7 +243,7 @@ def test_one_warning_names_the_missing_partners_of_old_flags(words, told, capsys
 @st.composite
 def words_of_a_flag(draw):
     """Draw a flag, with a value at the edge, one of its own, or none."""
-    flag = draw(st.sampled_from(FLAT))
+    flag = draw(st.sampled_from(ALL))
     own = flag.takes if isinstance(flag.takes, tuple) else (flag.default, flag.shown)
     own += ("fast", "sgd") if flag.takes is str else ()
     value = draw(st.sampled_from([*map(str, own), *EDGES]))

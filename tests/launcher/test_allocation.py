@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from launcher.allocation import find_hosts
-from launcher.hosts import HostsError
+from launcher.job.statuses import UsageError
+from launcher.starting.allocation import find_hosts
 from launching import launch
 
 TIME_BUDGET_S = 20
@@ -46,12 +46,12 @@ def test_slurms_own_program_reads_its_compressed_lists(tmp_path, monkeypatch):
 
 
 def test_a_list_that_cannot_be_read_is_named(tmp_path, monkeypatch):
-    with pytest.raises(HostsError, match="PBS_NODEFILE=/no/file: No such file"):
+    with pytest.raises(UsageError, match="PBS_NODEFILE=/no/file: No such file"):
         find_hosts({"PBS_NODEFILE": "/no/file"})
-    with pytest.raises(HostsError, match="LSB_HOSTS=a;b: 'a;b' is not a host name"):
+    with pytest.raises(UsageError, match="LSB_HOSTS=a;b: 'a;b' is not a host name"):
         find_hosts({"LSB_HOSTS": "a;b"})
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(HostsError, match="scontrol is not installed here: apt-get install slurm"):
+    with pytest.raises(UsageError, match="scontrol is not installed here: apt-get install slurm"):
         find_hosts({"SLURM_JOB_NODELIST": "d[1-3]"})
 
 
@@ -71,6 +71,13 @@ def test_a_system_that_is_not_installed_is_one_line_and_status_2(tmp_path, syste
     dry = launch(tmp_path, "--dry-run", *options, env={"PATH": str(tmp_path)}, timeout=20)
     assert dry.status == 0 and not dry.stderr
     subprocess.run(["bash", "-n"], input=dry.stdout, text=True, check=True)
+
+
+def test_inside_an_allocation_the_program_that_is_missing_is_named(tmp_path):
+    env = {"PATH": str(tmp_path), "SLURM_JOB_ID": "7", "LSB_HOSTS": "d1 d2"}
+    job = launch(tmp_path, "-n", 2, "--launcher", "slurm", "true", env=env, timeout=20)
+    assert job.status == 2
+    assert job.stderr == "[launch] srun is not installed here: apt-get install slurm-client\n"
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from launching import Job, children, cluster, shell, why_no_cluster
 from on_cluster import about, jobs, on_d1, processes_of_hosts
 
 TIME_BUDGET_S = 120
-SHARES = "cluster"
+SHARES = "batch systems"
 WHY_NOT = why_no_cluster("slurm", "sge", "mpi")
-pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
 UP = shell(other="echo up; exec sleep 300")
 INSIDE = "python .*launch.py"  # the launcher in the job
 

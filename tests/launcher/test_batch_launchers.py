@@ -23,9 +23,9 @@ from launching import (
 from restarting import GLOBAL_BATCH, OPTIONS, PROGRAM, assert_same, finished, training
 
 TIME_BUDGET_S = 320
-SHARES = "cluster"
+SHARES = "batch systems"
 WHY_NOT = why_no_cluster("slurm", "sge", "mpi")
-pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
 SYSTEMS = ("mpi", "slurm", "sge")
 SUM = (sys.executable, SUM_RANKS)
 SMALL = "--data synthetic --num-examples 512 --network resnet --num-layers 8 --batch-size 64"
@@ -125,7 +125,7 @@ def test_ctrl_c_takes_a_job_that_waits_out_of_the_queue(tmp_path, system, wait):
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_two_jobs_at_once(tmp_path, system):
+def test_two_jobs_of_one_system_run_side_by_side(tmp_path, system):
     (tmp_path / "other").mkdir()
     jobs = [start(folder, system, *SUM) for folder in (tmp_path, tmp_path / "other")]
     for job in jobs:

@@ -32,13 +32,13 @@ HOSTS = ("-H", "gpu1,10.0.0.7:22,me@gpu3")
     [(), HOSTS, (*HOSTS, "--sync-dst-dir", "a job"), ("-H", "gpu1,", "--interface", "eth0")],
     ids=str,
 )
-def test_bash_reads_it_and_finds_no_redirection(tmp_path, options):
+def test_bash_reads_a_dry_run_and_finds_no_redirection(tmp_path, options):
     said = dry_run(tmp_path, "-n", 3, "-s", 2, *options, "--env", "X=a b;c", ["python", "x y.py"])
     assert bash(said, "-n") == (0, "", "")
     assert "<" not in said and "X='a b;c' " in said and "python 'x y.py' &" in said
 
 
-def test_a_local_job_runs_as_printed(tmp_path):
+def test_a_dry_run_of_a_local_job_runs_the_job(tmp_path):
     port = ("--port", 9377)
     said = dry_run(tmp_path, "-n", 2, "-s", 2, *port, ["python", SUM_RANKS])
     env = {**os.environ, "PYTHONPATH": str(ROOT / "cifar10_dist"), "PORT": "8080"}
@@ -48,7 +48,7 @@ def test_a_local_job_runs_as_printed(tmp_path):
         assert f"worker {rank} is rank {rank} of 2, sum 3" in out
 
 
-def test_words_and_values_reach_the_program_as_they_were(tmp_path):
+def test_a_dry_run_hands_over_words_and_values_as_they_were(tmp_path):
     program = "import os, sys; print([*map(os.fsencode, sys.argv[1:]), os.environb[b'X']])"
     value, words = "".join(ODD), [*ODD, os.fsdecode(b"x\xff")]
     said = dry_run(tmp_path, "-n", 1, "--env", f"X={value}", ["python", "-c", program, *words])
@@ -58,7 +58,7 @@ def test_words_and_values_reach_the_program_as_they_were(tmp_path):
         assert status == 0 and out.count(expected) == 3, (out, err)
 
 
-def test_a_secret_is_asked_for_before_anything_starts(tmp_path):
+def test_a_dry_run_asks_for_a_secret_before_anything_starts(tmp_path):
     env = {"DB_TOKEN": "kB7 'x'"}
     said = dry_run(tmp_path, "-n", 1, "--env", "DB_TOKEN", ["echo have $DB_TOKEN"], env=env)
     assert "kB7" not in said
@@ -68,7 +68,7 @@ def test_a_secret_is_asked_for_before_anything_starts(tmp_path):
     assert status == 0 and out.count("have kB7 'x'\n") == 3, err
 
 
-def test_an_address_that_only_the_user_knows_is_asked_for(tmp_path):
+def test_a_dry_run_asks_for_an_address_that_only_the_user_knows(tmp_path):
     said = dry_run(tmp_path, "-n", 1, "-H", "gpu1,gpu2", ["echo", "hi"])
     status, out, err = bash(said)
     assert status and out == "" and "root: set it first: the IPv4 address of gpu1" in err

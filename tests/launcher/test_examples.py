@@ -5,9 +5,9 @@ import pytest
 from launching import ROOT, accuracies, cluster, why_no_cluster
 
 TIME_BUDGET_S = 60
-SHARES = "cluster"
+SHARES = "batch systems"
 WHY_NOT = why_no_cluster("slurm", "sge")
-pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
 SMALL = "--data synthetic --num-examples 512 --network resnet --num-layers 8 --batch-size 64"
 
 

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.addresses import ELSEWHERE, announced_address, announced_rank, scheduler_address
-from launcher.hosts import Host, HostsError, parse_host, read_hosts
-from launcher.job import PlacementMistake, place
-from launcher.registration import Registration
+from launcher.job.addresses import ELSEWHERE, announced_address, announced_rank, scheduler_address
+from launcher.job.hosts import Host, parse_host, read_hosts
+from launcher.job.job import distribute
+from launcher.job.statuses import UsageError
+from launcher.watching.registration import Registration
 
 TIME_BUDGET_S = 10
 
@@ -29,7 +30,7 @@ def written(host):
 
 
 @given(hosts)
-def test_what_is_written_is_read(host):
+def test_a_host_is_read_as_it_was_written(host):
     assert parse_host(written(host)) == host
 
 
@@ -37,33 +38,20 @@ def test_what_is_written_is_read(host):
 def test_any_text_is_a_host_or_a_mistake(text):
     try:
         host = parse_host(text or " x y")
-    except HostsError:
+    except UsageError:
         return
     words = [host.name, host.user or "a"]
     assert not any(word.startswith("-") or set(word) & set(" ;|&$`'\"<>\\\n*?()") for word in words)
 
 
-def test_a_file_with_all_there_is(tmp_path):
-    file = tmp_path / "hosts"
-    lines = [
-        "\ufeff# all",
-        "",
-        "d1 # first",
-        "me@d2:2222\r",
-        "[fd00::7]:22 slots=4 user=ubuntu",
-        "d1",
-    ]
-    file.write_text("\n".join(lines))
-    d1 = Host("d1")
-    assert read_hosts(str(file)) == [
-        d1,
-        Host("d2", 2222, user="me"),
-        Host("fd00::7", 22, 4, "ubuntu"),
-        d1,
-    ]
+def test_a_file_may_have_comments_ports_slots_users_and_a_host_twice(tmp_path):
+    text = "\ufeff# all\n\nd1 # first\nme@d2:2222\r\n[fd00::7]:22 slots=4 user=ubuntu\nd1"
+    (tmp_path / "hosts").write_text(text)
+    d1, d2, d3 = Host("d1"), Host("d2", 2222, user="me"), Host("fd00::7", 22, 4, "ubuntu")
+    assert read_hosts(str(tmp_path / "hosts")) == [d1, d2, d3, d1]
 
 
-def test_hosts_on_the_command_line():
+def test_hosts_are_read_from_the_command_line():
     assert read_hosts("d1,d2:23") == [Host("d1"), Host("d2", 23)]
     many = [f"gpu-node-{number:03}.cluster.example.com" for number in range(20)]
     assert read_hosts(",".join(many)) == [Host(name) for name in many]  # no name of a file
@@ -91,7 +79,7 @@ def test_hosts_on_the_command_line():
 def test_a_mistake_is_told_with_its_line(tmp_path, line, why):
     file = tmp_path / "hosts"
     file.write_text(f"d0\n\n{line}\n")
-    with pytest.raises(HostsError, match=why) as caught:
+    with pytest.raises(UsageError, match=why) as caught:
         read_hosts(str(file))
     assert str(caught.value).startswith(f"{file}:3: {line!r}: ")
     assert "\n" not in str(caught.value)
@@ -101,31 +89,31 @@ def test_a_mistake_is_told_with_its_line(tmp_path, line, why):
 def test_a_file_without_hosts_is_a_mistake(tmp_path, content):
     file = tmp_path / "hosts"
     file.write_bytes(content)
-    with pytest.raises(HostsError, match=r"no hosts in it|not a text file"):
+    with pytest.raises(UsageError, match=r"no hosts in it|not a text file"):
         read_hosts(str(file))
 
 
 @given(st.integers(1, 20), st.integers(1, 20), st.integers(1, 9))
 def test_round_robin_is_the_published_placement(num_workers, num_servers, num_hosts):
     hosts = [Host(f"h{i}") for i in range(num_hosts)]
-    scheduler, *others = place(num_workers, num_servers, hosts)
+    scheduler, *others = distribute(num_workers, num_servers, hosts)
     assert scheduler.host == hosts[0]
     for i, process in enumerate(others):  # servers, then workers, as the old launcher dealt them
         assert process.host == hosts[i % num_hosts]
         assert process.name == (f"server-{i}" if i < num_servers else f"worker-{i - num_servers}")
 
 
-def test_fill_fills_slots():
+def test_fill_gives_a_host_as_many_workers_as_it_has_slots():
     hosts = [Host("a", slots=2), Host("b"), Host("c", slots=4)]
-    processes = place(4, 2, hosts, "fill")
+    processes = distribute(4, 2, hosts, "fill")
     assert [p.host.name for p in processes if p.role == "worker"] == ["a", "a", "b", "c"]
     assert [p.host.name for p in processes if p.role == "server"] == ["a", "b"]
-    with pytest.raises(PlacementMistake, match="8 workers, but the hosts have 7 slots"):
-        place(8, 1, hosts, "fill")
+    with pytest.raises(UsageError, match="8 workers, but the hosts have 7 slots"):
+        distribute(8, 1, hosts, "fill")
 
 
 @given(st.lists(st.ip_addresses(v=4), min_size=1, max_size=30))
-def test_ranks_follow_numbers_for_any_addresses(addresses):
+def test_announced_addresses_sort_by_rank_for_any_addresses(addresses):
     """ps-lite sorts by the announced address as a string, highest first."""
     addresses = [str(a) for a in addresses if not str(a).startswith("0.")]
     announced = [announced_address(a, rank) for rank, a in enumerate(addresses)]

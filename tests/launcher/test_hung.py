@@ -5,6 +5,7 @@ import pytest
 from launching import launch, shell
 
 TIME_BUDGET_S = 90
+pytestmark = pytest.mark.long
 
 # MXNet's store does so: its destructor waits for the other processes.
 STORE = """

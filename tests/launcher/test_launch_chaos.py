@@ -21,7 +21,7 @@ RUNS = {"ssh": 10}
 if "LAUNCH_CHAOS_RUNS" in os.environ:
     RUNS = dict.fromkeys(("ssh", "mpi", "slurm", "sge"), int(os.environ["LAUNCH_CHAOS_RUNS"]))
 TIME_BUDGET_S = sum(runs * (4 if launcher == "ssh" else 15) for launcher, runs in RUNS.items())
-SHARES = "cluster"
+pytestmark = pytest.mark.long
 BATCH = ("mpi", "slurm", "sge")
 SYNC = ("--sync-dst-dir", "/home/ubuntu/job")
 WAIT = "echo up; sleep 100 & python -c 'import time; time.sleep(99)'"
@@ -32,9 +32,19 @@ UNIMPORTANT = re.compile(
 CANCEL = {"slurm": "scancel --user=root", "sge": "qdel -f -u ubuntu"}  # `ubuntu` has uid 0 there
 
 
-@pytest.fixture(scope="module", autouse=True)
-def afterwards():
-    yield
+@pytest.fixture(scope="module")
+def on_hosts_of():
+    """A function that starts the hosts for a launcher, and returns the ports in use there."""
+
+    def up(launcher):
+        systems = () if launcher == "ssh" else BATCH
+        reason = why_no_cluster(*systems)
+        if reason:
+            pytest.skip(reason)
+        cluster("up", "--hosts", "2", *(["--with", ",".join(systems)] if systems else []))
+        return ports()
+
+    yield up
     cluster("down")
 
 
@@ -127,41 +137,47 @@ def clear(job):
             os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize(
-    "launcher, seed", [(launcher, seed) for launcher in RUNS for seed in range(RUNS[launcher])]
-)
-def test_any_kill_ends_the_job_and_leaves_nothing(tmp_path, record_property, launcher, seed):
-    systems = () if launcher == "ssh" else BATCH
-    reason = why_no_cluster(*systems)
-    if reason:
-        pytest.skip(reason)
-    cluster("up", "--hosts", "2", *(["--with", ",".join(systems)] if systems else []))
-    before, dice = ports(), random.Random(seed)
-    job, moment = start(tmp_path, launcher, dice)
+def strike(job, launcher, dice, moment):
+    """Kill somebody after a while, and end what such a kill lets go on; returns what was done."""
     time.sleep(dice.uniform(0, moment))
     try:
         number, victim, role, is_outside = kill_one(job, launcher, dice)
     except ProcessLookupError:  # it has ended just now
         number, victim, role, is_outside = kill_one(job, launcher, dice)
-    began = time.monotonic()
-    told = f"{number.name} to {victim}({role}): {job.text()}"
+    if is_outside and number == signal.SIGKILL:
+        cancel_orphan(job, launcher)
+    if "sge_shepherd" in victim:
+        cancel_requeued(job)
+    return number, victim, role
+
+
+def assert_ended(job, number, role):
+    """It ended with a status that tells of the kill, and with a word."""
+    status = job.wait(90)
+    assert status != 0
+    assert not role or status == 128 + number
+    assert status == -number or "[launch]" in job.last_words()
+
+
+def assert_nothing_left(launcher, job, before):
+    end = time.monotonic() + 30
+    while left(launcher, job, before):
+        assert time.monotonic() < end, left(launcher, job, before)
+        time.sleep(0.2)
+
+
+@pytest.mark.parametrize(
+    "launcher, seed", [(launcher, seed) for launcher in RUNS for seed in range(RUNS[launcher])]
+)
+def test_any_kill_ends_the_job_and_leaves_nothing(tmp_path, on_hosts_of, launcher, seed):
+    before, dice = on_hosts_of(launcher), random.Random(seed)
+    job, moment = start(tmp_path, launcher, dice)
+    told = "nobody was killed"
     try:
-        if is_outside and number == signal.SIGKILL:
-            cancel_orphan(job, launcher)
-        if "sge_shepherd" in victim:
-            cancel_requeued(job)
-        status = job.wait(90)
-        record_property("status", f"{number.name} {victim[:60]} ({role}): {status}")
-        record_property("ended_s", round(time.monotonic() - began, 1))
-        assert status != 0, told
-        if role:
-            assert status == 128 + number, told
-        end = time.monotonic() + 30
-        while left(launcher, job, before) and time.monotonic() < end:
-            time.sleep(0.2)
-        assert not left(launcher, job, before), told
-        record_property("gone_s", round(time.monotonic() - began, 1))
-        assert status == -number or "[launch]" in job.last_words(), told
+        number, victim, role = strike(job, launcher, dice, moment)
+        told = f"{number.name} to {victim}({role})"
+        assert_ended(job, number, role)
+        assert_nothing_left(launcher, job, before)
     except AssertionError as error:
         on_d1("; ".join(CANCEL.values()))
         raise AssertionError(f"{told}\n{error}\n{job.text()}") from None

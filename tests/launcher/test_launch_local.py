@@ -19,10 +19,9 @@ def test_worker_i_is_rank_i_and_the_sum_is_right(tmp_path):
 
 
 def test_a_failed_worker_ends_the_job_with_its_status(tmp_path):
-    start = time.monotonic()
-    job = launch(tmp_path, "-n", 2, shell(worker1="echo oh no >&2; exit 3"))
+    command = shell(worker1="echo oh no >&2; exit 3", other="sleep 300")
+    job = launch(tmp_path, "-n", 2, command, timeout=60)
     assert job.status == 3
-    assert time.monotonic() - start < 5
     assert "worker 1 on localhost: ended with status 3, at" in job.last_words()
     assert job.last_words().endswith("  oh no")
 
@@ -44,23 +43,17 @@ def test_a_worker_that_ends_with_0_stops_nobody(tmp_path):
     assert "[worker 1] done" in job.out.read_text()
 
 
-def test_who_does_not_heed_term_is_killed_after_3_s(tmp_path):
-    start = time.monotonic()
-    stubborn = "trap '' TERM; while :; do sleep 1; done"
-    job = launch(
-        tmp_path, "-n", 2, "--no-check", shell(worker1="sleep 0.5; exit 1", other=stubborn)
-    )
-    assert job.status == 1
-    assert 3 < time.monotonic() - start < 6
+@pytest.mark.long
+def test_who_does_not_heed_term_is_killed(tmp_path):
+    stubborn = shell(worker1="sleep 0.5; exit 1", other="trap '' TERM; while :; do sleep 1; done")
+    assert launch(tmp_path, "-n", 2, "--no-check", stubborn, timeout=60).status == 1
 
 
+@pytest.mark.long
 def test_a_plain_exception_in_a_worker_ends_the_job(tmp_path):
-    start = time.monotonic()
-    job = launch(
-        tmp_path, "-n", 2, "--no-check", "python", SUM_RANKS, "--only", 1, "--raise", "--others", 40
-    )
+    program = ("python", SUM_RANKS, "--only", 1, "--raise", "--others", 300)
+    job = launch(tmp_path, "-n", 2, "--no-check", *program, timeout=90)
     assert job.status == 1
-    assert time.monotonic() - start < 35
     assert "worker 1 on localhost: printed a traceback" in job.last_words()
     assert "ValueError: a plain error" in job.last_words()
 
@@ -108,6 +101,7 @@ def test_the_program_below_a_shell_has_time_to_save(tmp_path):
     assert job.wait(10) == 75
 
 
+@pytest.mark.long
 def test_a_shell_tells_the_status_of_a_program_that_takes_its_time_to_end(tmp_path):
     """MXNet's threads end after the first one, and until then the shell has not been told."""
     program = """if True:
@@ -167,6 +161,7 @@ def test_usr1_goes_to_the_workers(tmp_path):
     assert job.out.read_text().count("got it") == 2
 
 
+@pytest.mark.long
 def test_two_jobs_at_once_both_finish_and_listen_on_loopback_only(tmp_path):
     command = ("-n", 2, "-s", 1, "--no-check", "python", SUM_RANKS, "--sleep", 3)
     jobs = [Job(tmp_path, *command) for _ in range(2)]

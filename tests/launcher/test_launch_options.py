@@ -5,7 +5,6 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -15,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launch import parse_args
-from launcher.report import hint
+from launcher.job.job import environment
+from launcher.options.plan import plan
+from launcher.telling.report import hint
 from launching import ROOT, SUM_RANKS, Job, launch, shell
 
 TIME_BUDGET_S = 150
@@ -48,9 +49,16 @@ def test_any_words_reach_the_program_as_they_were(rest):
 
 
 def test_options_of_the_program_stay_its_own():
-    args = parse_args(["-n", "2", "train.py", "-s", "5", "-n", "9", "--sync", "x"])
-    assert args.command == ["train.py", "-s", "5", "-n", "9", "--sync", "x"]
-    assert (args.num_workers, args.num_servers) == (2, 2)
+    job = plan(parse_args(["-n", "2", "train.py", "-s", "5", "-n", "9", "--sync", "x"]))
+    assert job.command == ["train.py", "-s", "5", "-n", "9", "--sync", "x"]
+    assert (job.count("worker"), job.count("server")) == (2, 2)
+
+
+def test_a_plan_leaves_the_parsed_options_as_they_are():
+    words = ["-n", "2", "-H", "d1,", "--sync-dst-dir", "~/a", "--check", "--", "x"]
+    args = parse_args(words)
+    plan(args)
+    assert vars(args) == vars(parse_args(words))
 
 
 @pytest.mark.parametrize(
@@ -126,21 +134,12 @@ def test_utf8_and_carriage_returns_keep_their_prefix(tmp_path):
     assert lines == [f"[worker 0] {text}" for text in ("grün€", "\\xff", "10%", "100%", "end")]
 
 
-def test_show_and_timestamps(tmp_path):
-    job = launch(
-        tmp_path,
-        "-n",
-        2,
-        "--no-check",
-        "--timestamps",
-        "--show",
-        "worker:1,server:*",
-        "echo hi; exit 0",
-    )
-    lines = sorted(
-        re.sub(r"\d", "0", line[:8]) + line[8:] for line in job.out.read_text().splitlines()
-    )
-    assert lines == [f"00:00:00 [{who}] hi" for who in ("server 0", "server 1", "worker 1")]
+def test_only_what_is_asked_for_is_shown_with_its_time(tmp_path):
+    options = ("--no-check", "--timestamps", "--show", "worker:1,server:*")
+    job = launch(tmp_path, "-n", 2, *options, "echo hi; exit 0")
+    lines = [re.sub(r"\d", "0", line[:8]) + line[8:] for line in job.stdout.splitlines()]
+    expected = [f"00:00:00 [{who}] hi" for who in ("server 0", "server 1", "worker 1")]
+    assert sorted(lines) == expected
 
 
 def test_the_log_folder_has_a_file_a_process_and_job_json(tmp_path):
@@ -184,18 +183,12 @@ def test_a_full_disk_ends_the_log_not_the_job(tmp_path):
 
 def test_nobody_sees_a_secret(tmp_path):
     secret = "kB7-very-secret"
-    options = [
-        "--env",
-        "TOKEN",
-        "--env-worker",
-        f"DB_PASSWORD:{secret}2",
-        "--log-dir",
-        tmp_path / "l",
-    ]
+    ours = f"DB_PASSWORD:{secret}2"  # as it was typed
+    options = ("--env", "TOKEN", "--env-worker", ours, "--log-dir", tmp_path / "l")
     command = "echo I have $TOKEN and $DB_PASSWORD; echo $TOKEN >&2; sleep 2; exit 3"
     job = Job(tmp_path, "-n", 1, "--no-check", *options, command, env={"TOKEN": secret})
     job.wait_for("I have")
-    seen = os.popen("ps -eww -o args").read().replace(f"DB_PASSWORD:{secret}2", "")  # ours, by hand
+    seen = os.popen("ps -eww -o args").read().replace(ours, "")
     assert job.wait() == 3
     kept = "".join(path.read_text() for path in (tmp_path / "l").iterdir())
     assert "[worker 0] I have *** and ***" in job.out.read_text()
@@ -234,10 +227,10 @@ def test_a_folder_that_was_deleted_is_a_mistake(tmp_path, options):
 
 
 @pytest.mark.parametrize("value, shown", [("", False), ("0", False), ("1", True)])
-def test_only_a_number_makes_ps_lite_verbose(value, shown, monkeypatch):
-    assert parse_args(["-n", "1", "--env", f"PS_VERBOSE={value}", "x"]).verbose_ps == shown
-    monkeypatch.setenv("PS_VERBOSE", value)
-    assert parse_args(["-n", "1", "x"]).verbose_ps == shown
+def test_only_a_number_makes_ps_lite_verbose(value, shown):
+    args = parse_args(["-n", "1", "--env", f"PS_VERBOSE={value}", "x"])
+    assert plan(args, {}).shows_ps_lite == shown
+    assert plan(parse_args(["-n", "1", "x"]), {"PS_VERBOSE": value}).shows_ps_lite == shown
 
 
 def test_without_an_ssh_client_one_line_says_so(tmp_path):
@@ -258,36 +251,7 @@ def false_ssh(folder, *lines):
     return {"PATH": f"{folder}:{os.environ['PATH']}"}
 
 
-def changed(hosts, env, *changes):
-    """Run the launcher on these hosts with some of its own settings changed."""
-    modules = "launch, launcher.attempt, launcher.logins, launcher.preflight"
-    program = [f"import pathlib, sys, {modules}", *changes]
-    program += [f"sys.exit(launch.main(['-n', '1', '-H', '{hosts}', 'true']))"]
-    return subprocess.run(
-        [sys.executable, "-c", "\n".join(program)],
-        env={**os.environ, **env, "PYTHONPATH": str(ROOT / "tools")},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def test_a_login_that_hangs_is_given_up(tmp_path):
-    env = false_ssh(tmp_path, NO_SETTINGS, "exec sleep 77")
-    done = changed("d1,", env, "launcher.logins.LOGIN_S = 2")
-    assert done.returncode == 255
-    assert done.stderr == "[launch] d1: no connection: no answer within 2 s\n"
-
-
-def test_a_refused_login_is_told_beside_one_that_hangs(tmp_path):
-    refused = "echo 'alice@d1: Permission denied (publickey).' >&2; exit 255"
-    act = f"case $* in *d1*) {refused};; esac"
-    env = false_ssh(tmp_path, NO_SETTINGS, act, "exec sleep 77")
-    done = changed("d1,d2", env, "launcher.logins.LOGIN_S = 2")
-    assert done.returncode == 255
-    assert "d1: no connection: alice@d1: Permission denied" in done.stderr
-    assert "d2: no connection: no answer within 2 s" in done.stderr
-
-
+@pytest.mark.long
 def test_a_login_that_a_busy_server_drops_is_tried_again(tmp_path):
     dropped = "echo 'kex_exchange_identification: Connection closed by remote host' >&2; exit 255"
     count = f"echo x >> {tmp_path}/logins; [ $(wc -l < {tmp_path}/logins) -gt 2 ]"
@@ -295,16 +259,6 @@ def test_a_login_that_a_busy_server_drops_is_tried_again(tmp_path):
     env = false_ssh(tmp_path, NO_SETTINGS, act, 'exec sh -c "$last"')
     job = launch(tmp_path, "-n", 1, "-H", "d1,", "--no-check", "echo hi", env=env, cwd="/tmp")
     assert job.status == 0 and "[worker 0 d1] hi" in job.text(), job.text()
-
-
-def test_a_host_that_does_not_answer_a_question_is_named(tmp_path):
-    """Its folder is on a network that is away, say: a look at it never returns."""
-    env = false_ssh(tmp_path, NO_SETTINGS, 'exec sh -c "$last"')
-    (tmp_path / "never.py").write_text("import time; time.sleep(77)")
-    never = f"launcher.preflight.SOURCE = pathlib.Path('{tmp_path}/never.py')"
-    done = changed("d1,", env, "launcher.attempt.ANSWER_S = 2", never)
-    assert done.returncode == 255
-    assert "d1: no answer within 2 s" in done.stderr
 
 
 def test_a_greeting_without_an_end_is_passed_over(tmp_path):
@@ -321,6 +275,7 @@ def test_a_greeting_like_a_report_is_passed_over(tmp_path, greeting):
     assert job.status == 0, job.text()
 
 
+@pytest.mark.long
 def test_a_host_that_takes_no_orders_holds_up_nothing(tmp_path):
     """It answers, then reads no more: 300 kB of orders do not fit into the pipe to it."""
     ready = {"hostname": "d1", "python": "3.6", "executable": "p", "processors": 1, "ssh": None}
@@ -375,26 +330,6 @@ def test_variables_reach_the_roles_they_are_for(tmp_path):
     assert "[scheduler] A=1 B=ü 'q' C= D= attempt" in job.text()
 
 
-def test_a_time_limit_gives_124(tmp_path):
-    job = launch(tmp_path, "-n", 1, "--no-check", "--timeout", 1.5, "sleep 60")
-    assert job.status == 124
-    assert "--timeout: not done after 1.5 s" in job.last_words()
-
-
-def test_a_time_limit_ends_the_whole_job(tmp_path):
-    options = ("--timeout", 4, "--max-restarts", 3, "--min-uptime", 0)
-    job = launch(tmp_path, "-n", 1, "--no-check", *options, "sleep 1.5; exit 3", timeout=30)
-    assert job.status == 124
-    assert "restarting (try 2" in job.last_words()
-    assert "--timeout: not done after 4 s" in job.last_words().splitlines()[-1]
-
-
-def test_a_time_limit_that_is_over_at_once_says_so(tmp_path):
-    job = launch(tmp_path, "-n", 1, "--no-check", "--timeout", 0.001, "true")
-    assert job.status == 124
-    assert "--timeout: not done after 0.001 s" in job.last_words()
-
-
 def test_a_stall_prints_the_stacks(tmp_path):
     (tmp_path / "wait.py").write_text("import time\ndef waits():\n    time.sleep(60)\nwaits()\n")
     options = ["--stall-timeout", 1.5, "--log-dir", tmp_path / "logs"]
@@ -406,51 +341,14 @@ def test_a_stall_prints_the_stacks(tmp_path):
     assert 'wait.py", line 3 in waits' in (tmp_path / "logs" / "worker-0.log").read_text()
 
 
+@pytest.mark.long
 def test_a_start_that_does_not_complete_names_who_is_missing(tmp_path):
-    (tmp_path / "late.py").write_text(
-        "import os, time\nif os.environ.get('LAUNCH_WORKER_ID') == '1': time.sleep(60)\n"
-        + pathlib.Path(SUM_RANKS).read_text()
-    )
-    job = launch(
-        tmp_path,
-        "-n",
-        2,
-        "-s",
-        1,
-        "--no-check",
-        "--start-timeout",
-        12,
-        "python",
-        "late.py",
-        cwd=tmp_path,
-    )
+    late = "import os, time\nif os.environ.get('LAUNCH_WORKER_ID') == '1': time.sleep(60)\n"
+    (tmp_path / "late.py").write_text(late + pathlib.Path(SUM_RANKS).read_text())
+    options = ("-n", 2, "-s", 1, "--no-check", "--start-timeout", 12)
+    job = launch(tmp_path, *options, "python", "late.py", cwd=tmp_path)
     assert job.status == 124
     assert "still waiting for worker 1" in job.last_words()
-
-
-def test_a_failed_job_starts_again_as_often_as_allowed(tmp_path):
-    command = shell(worker0="echo try $LAUNCH_ATTEMPT; sleep 0.6; exit 4")
-    options = ["--max-restarts", 2, "--min-uptime", 0.5]
-    job = launch(tmp_path, "-n", 1, "--no-check", *options, command)
-    assert job.status == 4
-    assert re.findall(r"\[worker 0\] try (\d)", job.text()) == ["1", "2", "3"]
-    assert "not restarted: that was --max-restarts 2" in job.last_words()
-
-
-def test_a_job_that_fails_at_once_does_not_start_again(tmp_path):
-    command = shell(worker0="echo try; exit 4")
-    job = launch(tmp_path, "-n", 1, "--no-check", "--max-restarts", 2, command)
-    assert job.status == 4
-    assert job.out.read_text().count("try") == 1
-    assert "sooner than --min-uptime 30" in job.last_words()
-
-
-def test_the_time_to_end_the_others_is_no_uptime(tmp_path):
-    command = shell(worker0="sleep 0.5; exit 4", other="trap '' TERM; sleep 60 & wait; wait")
-    options = ["--max-restarts", 1, "--min-uptime", 2]
-    job = launch(tmp_path, "-n", 1, "-s", 1, "--no-check", *options, command)
-    assert job.status == 4
-    assert re.search("it failed [01] s after its start, sooner than", job.last_words())
 
 
 def test_each_try_has_a_mark_of_its_own_and_the_job_one_name(tmp_path):
@@ -462,39 +360,7 @@ def test_each_try_has_a_mark_of_its_own_and_the_job_one_name(tmp_path):
     assert len(names) == 2 and len(set(names)) == 1
 
 
-def test_a_wrong_command_line_is_not_tried_again(tmp_path):
-    options = ["--max-restarts", 2, "--min-uptime", 0]
-    job = launch(tmp_path, "-n", 1, "--no-check", *options, shell(worker0="echo try; exit 2"))
-    assert job.status == 2
-    assert job.out.read_text().count("try") == 1
-    assert "not restarted: with status 2" in job.last_words()
-
-
-def test_saving_counts_as_a_restart(tmp_path):
-    command = shell(worker0="echo try; sleep 0.3; exit 75", other="exit 0")
-    options = ["--max-restarts", 2, "--min-uptime", 0]
-    job = launch(tmp_path, "-n", 1, "--no-check", *options, command, timeout=30)
-    assert job.status == 75
-    assert job.out.read_text().count("try") == 3
-    assert "not restarted: that was --max-restarts 2" in job.last_words()
-
-
-def test_saving_twice_without_progress_ends_the_job(tmp_path):
-    command = shell(worker0="echo try; exit 75")
-    job = launch(tmp_path, "-n", 1, "--no-check", "--max-restarts", 5, command)
-    assert job.status == 75
-    assert job.out.read_text().count("try") == 2
-
-
-def test_a_stop_on_request_is_not_restarted(tmp_path):
-    options = ["--max-restarts", 5, "--min-uptime", 0]
-    job = Job(tmp_path, "-n", 1, "--no-check", *options, "echo up; exec sleep 60")
-    job.wait_for("[worker 0] up")
-    time.sleep(0.2)
-    job.popen.send_signal(signal.SIGTERM)
-    assert job.wait(10) == 143
-
-
+@pytest.mark.long
 def test_a_port_that_is_taken_meanwhile_makes_the_start_repeat(tmp_path):
     """The first scheduler finds its port taken, as if another program had been faster."""
     thief = (
@@ -512,6 +378,7 @@ def test_a_port_that_is_taken_meanwhile_makes_the_start_repeat(tmp_path):
     assert job.out.read_text().count("sum 3") == 2
 
 
+@pytest.mark.long
 def test_a_pinned_port_that_is_taken_is_a_mistake(tmp_path):
     first = Job(tmp_path, "-n", 1, "--no-check", "--port", 15123, "echo up; sleep 3")
     first.wait_for("[worker 0] up")
@@ -521,13 +388,16 @@ def test_a_pinned_port_that_is_taken_is_a_mistake(tmp_path):
     assert first.wait() == 0
 
 
-def test_help_is_a_manual():
-    done = subprocess.run([*LAUNCH, "--help"], check=True, text=True, capture_output=True)
-    for topic in ("On the hosts of a file", "definitions", "environment variables", "on failure"):
-        assert topic in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 100
+def test_the_help_names_every_variable_that_the_launcher_sets():
+    job = plan(parse_args(["-n", "1", "x"]), {})
+    places = ("127.0.0.1", 9, "127.0.0.1", 1, 1)
+    names = {name for process in job.processes for name in environment(job, process, *places)}
+    text = subprocess.run([*LAUNCH, "--help"], check=True, text=True, capture_output=True).stdout
+    assert {name for name in names if name not in text} == {"PS_VERBOSE"}  # the launcher's own
+    assert max(map(len, text.splitlines())) <= 100
 
 
+@pytest.mark.long
 def test_it_works_inside_a_notebook_cell(tmp_path):
     from nbclient import NotebookClient
     from nbformat.v4 import new_code_cell, new_notebook

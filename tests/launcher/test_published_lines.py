@@ -54,6 +54,7 @@ def test_a_published_line_runs(tmp_path, arguments):
         assert f"worker {rank} is rank {rank} of 2, sum 3" in job.text()
 
 
+@pytest.mark.long
 def test_the_line_of_mxnets_image_classification_trains(tmp_path):
     """Of its README, with the program of here, no GPU, and a smaller network."""
     options = "--network resnet --num-layers 8 --batch-size 128 --kv-store dist_device_sync"

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from launcher.restarts import AWAY_S, Counters, Decision, Ended, decide
+from launcher.watching.restarts import AWAY_S, Counters, Decision, Ended, decide
 
 TIME_BUDGET_S = 5
 
@@ -84,7 +84,7 @@ def decided(case):
 
 
 @pytest.mark.parametrize("name", AGAIN)
-def test_it_is_started_again(name):
+def test_a_job_is_started_again_after_this(name):
     case, words, changes = AGAIN[name]
     before, decision = decided(case)
     pause_s = AWAY_S if words.startswith("waiting") else 0
@@ -92,7 +92,7 @@ def test_it_is_started_again(name):
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_it_ends(name):
+def test_a_job_ends_for_good_after_this(name):
     case, words = ENDS[name]
     _, decision = decided(case)
     assert (decision.again, decision.words) == (False, words)

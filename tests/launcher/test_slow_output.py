@@ -13,6 +13,7 @@ import pytest
 from launching import ROOT, Job, shell
 
 TIME_BUDGET_S = 130
+pytestmark = pytest.mark.long
 LAUNCH = [sys.executable, str(ROOT / "tools" / "launch.py"), "-n", "1", "-s", "1", "--no-check"]
 SAVE = "trap 'echo going on; touch saved; exit 75' TERM; echo up; "
 SAVE += "while :; do echo a line about as long as one of training is; done"
@@ -56,6 +57,16 @@ def test_workers_save_when_asked_while_the_screen_blocks(tmp_path, number, block
         process.send_signal(number)
         assert process.wait(60) == 75
     assert (tmp_path / "saved").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_request_to_stop_does_not_wait_for_the_screen(tmp_path, number):
+    with unread(tmp_path, "yes $(seq 20)") as process:
+        wait_until_full(process.stdout)
+        process.send_signal(number)
+        assert process.wait(15) == 128 + number
+        assert process.stdout.read(1)  # until here nobody has
+    assert f"stopped by {number.name}" in (tmp_path / "err").read_text()
 
 
 def test_a_time_limit_holds_while_the_screen_blocks(tmp_path):

@@ -11,11 +11,25 @@ import time
 
 import pytest
 
-from launching import CLUSTER, PROGRAMS, ROOT, Job, cluster, launch, on_hosts, shell, why_no_cluster
+from launching import (
+    CLUSTER,
+    PROGRAMS,
+    ROOT,
+    Job,
+    accuracies,
+    cluster,
+    launch,
+    on_hosts,
+    shell,
+    why_no_cluster,
+)
+from on_cluster import processes_of_hosts
 
 TIME_BUDGET_S = 180
-SHARES = "cluster"
-pytestmark = pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or "")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or ""),
+]
 SUM = "python /home/ubuntu/job/sum_ranks.py"
 
 
@@ -110,45 +124,28 @@ def test_a_cut_host_is_noticed_and_nothing_runs_on(tmp_path):
     job = start(tmp_path)
     cluster("cut", "d2")
     try:
-        began = time.monotonic()
         assert job.wait(20) == 255
-        assert time.monotonic() - began < 10 + 3 + 2
         assert "d2: not heard of for 10 s" in job.last_words()
-        inside = json.loads((CLUSTER / "state.json").read_text())["holders"]["d2"][0]
-        time.sleep(4)
-        names = subprocess.check_output(
-            [
-                "nsenter",
-                f"--pid=/proc/{inside}/ns/pid_for_children",
-                f"--mount=/proc/{inside}/ns/mnt",
-            ]
-            + ["ps", "-eo", "args="],
-            text=True,
-        )
-        assert "sleep" not in names
-        assert "stdin.buffer" not in names
+        end = time.monotonic() + 8
+        while processes_of_hosts():  # seen from outside, without the cable
+            assert time.monotonic() < end, processes_of_hosts()
+            time.sleep(0.1)
     finally:
         cluster("mend", "d2")
-    assert nothing_left()
     assert not job.left()
 
 
 def test_no_value_is_seen_on_any_host(tmp_path):
     secret = "kB7-very-secret"
-    options = ["--env", "TOKEN", "--log-dir", tmp_path / "logs"]
-    job = Job(
-        tmp_path,
-        *("-n", 2, *on_hosts(), "--no-check", *options, "echo have $TOKEN; sleep 3; exit 3"),
-        env={"TOKEN": secret},
-        cwd="/tmp",
-    )
+    options = (*on_hosts(), "--no-check", "--env", "TOKEN", "--log-dir", tmp_path / "logs")
+    command = "echo have $TOKEN; sleep 3; exit 3"
+    job = Job(tmp_path, "-n", 2, *options, command, env={"TOKEN": secret}, cwd="/tmp")
     job.wait_for("[worker 1 d2] have ***")
     seen = on_host("d1", "ps -eww -o args") + on_host("d2", "ps -eww -o args")
     seen += os.popen("ps -eww -o args").read()
     assert job.wait() == 3
     kept = "".join(path.read_text() for path in (tmp_path / "logs").iterdir())
-    assert "have" in kept
-    assert secret not in seen + kept + job.text()
+    assert "have" in kept and secret not in seen + kept + job.text()
 
 
 def test_only_named_variables_and_those_of_training_travel(tmp_path):
@@ -255,24 +252,22 @@ def test_a_dry_run_is_pasted_on_each_host(tmp_path, more):
     here, *blocks = re.split(r"(?m)^# (?=d\d: )", said)
     subprocess.run(["bash", "-e"], input=here, text=True, check=True, timeout=30)
     root = json.loads((CLUSTER / "state.json").read_text())["addresses"]["d1"]
-    shells = []
-    for block in blocks:
-        shell = cluster_shell(block[:2])
-        shell.stdin.write(f"export DB_TOKEN=x root={root}\n# {block}")
-        shell.stdin.close()
-        shells.append(shell)
-    outs = [shell.stdout.read() for shell in shells]
-    assert [shell.wait(30) for shell in shells] == [0, 0], outs
-    for rank, out in enumerate([outs[1], outs[0], outs[1]]):
+    shells = [pasted(b[:2], f"export DB_TOKEN=x root={root}\n# {b}") for b in blocks]
+    first, second = (shell.stdout.read() for shell in shells)
+    assert [shell.wait(30) for shell in shells] == [0, 0], first + second
+    for rank, out in enumerate([second, first, second]):
         assert f"worker {rank} is rank {rank} of 3, sum 6" in out
     assert nothing_left()
 
 
-def cluster_shell(name):
-    """An open shell on a host."""
+def pasted(name, text):
+    """A shell on a host that reads this text."""
     command = ["timeout", "90", sys.executable, ROOT / "tools/cluster.py", "--name", "test", "ssh"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    return subprocess.Popen([*command, name, "bash"], **pipes)
+    shell = subprocess.Popen([*command, name, "bash"], **pipes)
+    shell.stdin.write(text)
+    shell.stdin.close()
+    return shell
 
 
 def test_what_must_not_be_copied_is_not(tmp_path):
@@ -351,15 +346,12 @@ def test_the_published_example_trains_two_epochs_on_two_hosts(tmp_path):
     arguments = ("-n", 2, "-s", 2, *on_hosts(), *sync, program)
     job = launch(tmp_path, *arguments, cwd=ROOT / "cifar10_dist", timeout=120)
     assert job.status == 0
-    for epoch in range(2):
-        lines = re.findall(rf"\[worker (.*)\] Epoch {epoch}: Test_acc (\S+)", job.text())
-        assert sorted(who for who, _ in lines) == ["0 d1", "1 d2"]
-        assert len({accuracy for _, accuracy in lines}) == 1
-    assert "cifar10_dist.py" in on_host("d2", "ls cifar10_dist")
+    epochs = accuracies(job.text())
+    assert [(len(both), len(set(both))) for both in epochs] == [(2, 1), (2, 1)]
+    assert sorted(set(re.findall(r"\[worker (\d d\d)\] Epoch 1", job.text()))) == ["0 d1", "1 d2"]
     assert not os.path.exists("/home/ubuntu/cifar10_dist")
     assert bytes_of("d2") - before > 1_000_000  # the gradients crossed the bridge
-    assert "shared memory" not in job.text()
-    assert nothing_left()
+    assert "shared memory" not in job.text() and nothing_left()
 
 
 def test_a_copy_that_does_not_fit_is_told_before_the_start(tmp_path):
@@ -396,24 +388,29 @@ def test_an_interface_is_looked_up_on_each_host(tmp_path):
     assert "d1: interface eth7: No such device" in job.last_words()
 
 
-def test_a_host_without_ipv4_is_refused(tmp_path):
-    """d2 is reached by IPv6, and its IPv4 address taken away."""
+@pytest.fixture
+def by_ipv6(tmp_path):
+    """The arguments that lead to d1, and to d2 by IPv6."""
     state = json.loads((CLUSTER / "state.json").read_text())
-    address = state["addresses"]["d2"]
     add = ["ip", "-6", "addr", "add", "fd77::1/64", "dev", state["link"], "nodad"]
     subprocess.run(add, check=True)
     on_host("d2", "ip -6 addr add fd77::2/64 dev eth0 nodad")
     on_host("d2", f"$(command -v sshd) -f {CLUSTER}/d2/sshd_config -o ListenAddress=[fd77::2]:22")
     known = f"--ssh-option=-oUserKnownHostsFile={tmp_path}/known"
     key = f"--ssh-option=-oIdentityFile={CLUSTER}/key"
-    options = ("-H", "d1,[fd77::2] user=ubuntu", known, key, on_hosts()[2], "--no-check")
-    assert launch(tmp_path, "-n", 2, *options, "true", cwd="/tmp").status == 0
+    return "-H", "d1,[fd77::2] user=ubuntu", known, key, on_hosts()[2], "--no-check"
+
+
+def test_a_host_without_ipv4_is_refused(tmp_path, by_ipv6):
+    assert launch(tmp_path, "-n", 2, *by_ipv6, "true", cwd="/tmp").status == 0
+    state = json.loads((CLUSTER / "state.json").read_text())
     inside = ["nsenter", f"--net=/proc/{state['holders']['d2'][0]}/ns/net", "ip", "addr"]
-    subprocess.run([*inside, "del", f"{address}/24", "dev", "eth0"], check=True)
+    address = (f"{state['addresses']['d2']}/24", "dev", "eth0")
+    subprocess.run([*inside, "del", *address], check=True)
     try:
-        job = launch(tmp_path, "-n", 2, *options, "true", cwd="/tmp")
+        job = launch(tmp_path, "-n", 2, *by_ipv6, "true", cwd="/tmp")
     finally:
-        subprocess.run([*inside, "add", f"{address}/24", "dev", "eth0"], check=True)
+        subprocess.run([*inside, "add", *address], check=True)
     assert job.status == 2
     assert "fd77::2: no IPv4 address that reaches 10.77." in job.last_words()
 

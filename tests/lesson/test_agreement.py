@@ -8,6 +8,7 @@ import pytest
 from launching import PROGRAM, ROOT, launch
 
 TIME_BUDGET_S = 50
+pytestmark = pytest.mark.long
 SHORT = "--data synthetic --network resnet --num-layers 8 --num-examples 1000 --batch-size 50"
 
 

@@ -92,7 +92,10 @@ def assert_evaluated(got, wanted):
     np.testing.assert_allclose(got[:, 2], wanted[:, 2], rtol=1e-5)
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3, 4])
+MANY = [pytest.param(workers, marks=pytest.mark.long) for workers in (3, 4)]
+
+
+@pytest.mark.parametrize("workers", [1, 2, *MANY])
 def test_any_number_of_workers_gives_the_parameters_and_the_evaluation_of_one(workers, tmp_path):
     found = run_exact(workers, "dist_sync", tmp_path)
     assert set(exact.SETTINGS) < set(found.files)
@@ -102,6 +105,7 @@ def test_any_number_of_workers_gives_the_parameters_and_the_evaluation_of_one(wo
     assert_evaluated(found["evaluations"], evaluated_by_hand())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers", [1, 3])
 def test_asynchronous_training_is_evaluated_exactly(workers, tmp_path):
     found = run_exact(workers, "dist_async", tmp_path)

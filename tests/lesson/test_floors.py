@@ -28,4 +28,4 @@ def test_the_loop_calls_a_room_in_few_places():
     """Each room shows the lesson a function or two, or one object."""
     found = arrows(PROGRAM)
     uses = {room: len(found.get(("cifar10_dist", room), ())) for room in sum(FLOORS[1:], ())}
-    assert uses.pop("run") <= 5 and max(uses.values()) <= 2, uses
+    assert uses.pop("run") <= 5 and max(uses.values()) <= 3, uses

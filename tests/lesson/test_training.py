@@ -9,7 +9,7 @@ from mxnet import autograd
 from mxnet.contrib.amp.loss_scaler import LossScaler
 from mxnet.gluon import nn
 
-from command_line.flags import parse_args
+from command_line.parse import parse_args
 from loader import Batch, EvalLoader, TrainLoader
 from networks.by_name import network_by_name, starts_with_batchnorm
 from run.run import STEPS_AHEAD, Run
@@ -139,7 +139,7 @@ def test_gradients_of_float16_are_scaled_and_divided_by_the_scale_on_every_worke
     # Another scale, which the others use in a step in which this worker has no example.
     vars(trainer._amp_loss_scaler).update(_loss_scale=2048.0, _next_loss_scale=2048.0)
     train_on(Batch(None, None, 1), net, CrossEntropy(), trainer, ctx)
-    assert trainer._optimizer.rescale_grad == 1 / 2048
+    assert trainer.optimizer.rescale_grad == 1 / 2048
 
 
 def test_an_update_that_float16_skips_leaves_no_gradient_for_the_next_step():

@@ -12,8 +12,12 @@ from workers import Workers, average_statistics
 TIME_BUDGET_S = 50
 
 
+MORE = [("dist_sync", 1), ("dist_sync", 3), ("dist_async", 3)]
+
+
 @pytest.mark.parametrize(
-    "kind, count", [("dist_sync", 1), ("dist_sync", 2), ("dist_sync", 3), ("dist_async", 3)]
+    "kind, count",
+    [("dist_sync", 2), *(pytest.param(*values, marks=pytest.mark.long) for values in MORE)],
 )
 def test_what_workers_tell_each_other_is_exact_whatever_the_servers_do(kind, count, tmp_path):
     job = launch(tmp_path, "-n", count, "-s", 2, sys.executable, "tests/programs/talk.py", kind)

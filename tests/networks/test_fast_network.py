@@ -6,7 +6,6 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from command_line.flags import parse_args
 from launching import TRAIN, accuracies, launch, train
 from networks import fast as fast_network
 from networks.by_name import network_by_name
@@ -48,19 +47,13 @@ def test_convolutions_begin_by_handing_their_inputs_on():
     assert abs(out[:, 3:].asnumpy()).max() > 0
 
 
-def test_the_command_line_overrides_the_defaults_of_the_network():
-    args = parse_args(["--network", "fast", "--num-epochs", "10", "--lr", "0.1"])
-    assert (args.lr, args.optimizer, args.lr_scale) == (0.1, "nag", "linear")
-    assert args.warmup_epochs == pytest.approx(2.3)
-    assert parse_args(["--network", "resnet18_v1"]).optimizer == "adam"
-
-
 def test_the_whitening_is_not_learned_and_gray_images_will_do():
     net = network_by_name("fast", 4, (1, 28, 28), [mx.cpu()])
     assert [param.grad_req for param in net.whitening.collect_params().values()] == ["null"]
     assert net(mx.nd.zeros((2, 1, 28, 28))).shape == (2, 4)
 
 
+@pytest.mark.long
 def test_mirror_images_are_tested_never_always_or_last(tmp_path):
     few = "--data synthetic --network resnet --num-layers 8 --num-examples 128 --batch-size 64"
     losses = {}
@@ -92,6 +85,7 @@ def test_nesterov_momentum_decays_the_weight_of_before_the_step(clip):
     np.testing.assert_allclose(state.asnumpy(), momentum, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.long
 def test_the_same_training_ends_at_the_same_bits(tmp_path):
     """Also after a test, which puts weights into other layouts."""
     few = "--data synthetic --network fast --num-examples 1000 --batch-size 25 --num-epochs 2"
@@ -105,8 +99,9 @@ def test_the_same_training_ends_at_the_same_bits(tmp_path):
     assert len(ends) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["local", "dist_sync", "dist_async"])
-def test_it_learns_in_every_kind_of_store(kind, tmp_path):
+def test_the_fast_network_learns_with_every_kind_of_store(kind, tmp_path):
     many = kind.startswith("dist")
     job = (
         launch(tmp_path, "-n", 2, *TRAIN, *SHORT, "--kv-store", kind, "--flip-test", "0")

@@ -7,7 +7,6 @@ from mxnet import autograd
 from mxnet.gluon import nn
 
 from launching import PROGRAMS, launch, train
-from networks import one_pixel
 from networks.by_name import build_network, network_by_name, network_json
 from networks.one_pixel import OnePixelConv2D, as_convolutions, use_products
 from processors import needs_avx512
@@ -18,7 +17,9 @@ SHAPE = (3, 32, 32)
 
 def products(net):
     """How many layers are computed as products."""
-    return sum(isinstance(block, OnePixelConv2D) for block in one_pixel._blocks(net))
+    blocks = []
+    net.apply(blocks.append)
+    return sum(isinstance(block, OnePixelConv2D) for block in blocks)
 
 
 def outcome(net, data):
@@ -73,21 +74,21 @@ def test_a_bias_an_activation_and_a_kernel_partly_on_the_image_are_kept():
 
 
 @pytest.mark.parametrize(
-    "conv, size",
+    "conv, channels, size",
     [
-        (nn.Conv2D(4, 3, padding=1, groups=2, in_channels=4), 1),
-        (nn.Conv2D(4, 3, padding=2, dilation=2, in_channels=4), 1),
-        (nn.Conv2D(1, 3, padding=1, layout="NHWC", in_channels=1), 1),
-        (nn.Conv2D(4, 1, in_channels=4), 1),
-        (nn.Conv2D(4, 3, strides=4, padding=1, in_channels=4), 3),  # does not see the last row
-        (nn.Conv2D(4, 3, padding=1, in_channels=4), 3),
-        (nn.Conv2D(4, 3, padding=1, in_channels=4), 2),
+        (nn.Conv2D(4, 3, padding=1, groups=2, in_channels=4), 4, 1),
+        (nn.Conv2D(4, 3, padding=2, dilation=2, in_channels=4), 4, 1),
+        (nn.Conv2D(1, 3, padding=1, layout="NHWC", in_channels=1), 1, 1),
+        (nn.Conv2D(4, 1, in_channels=4), 4, 1),
+        (nn.Conv2D(4, 3, strides=4, padding=1, in_channels=4), 4, 3),  # does not see the last row
+        (nn.Conv2D(4, 3, padding=1, in_channels=4), 4, 3),
+        (nn.Conv2D(4, 3, padding=1, in_channels=4), 4, 2),
     ],
 )
-def test_other_convolutions_are_left_alone(conv, size):
+def test_other_convolutions_are_left_alone(conv, channels, size):
     net = nn.HybridSequential()
     net.add(conv)
-    use_products(net, (1 if conv._kwargs["layout"] == "NHWC" else 4, size, size))
+    use_products(net, (channels, size, size))
     assert type(conv) is nn.Conv2D
 
 
@@ -117,12 +118,14 @@ def test_a_convolution_whose_images_are_not_clear_is_left_alone():
     assert type(net.conv) is nn.Conv2D
 
 
+@pytest.mark.long
 @needs_avx512
 def test_bfloat16_computes_products_too(tmp_path):
     job = launch(tmp_path, program=PROGRAMS / "products_in_bfloat16.py")
     assert job.status == 0 and "products: 4\n" in job.stdout, job.stdout + job.stderr
 
 
+@pytest.mark.long
 @needs_avx512
 def test_bfloat16_trains_with_products(tmp_path):
     options = "--data synthetic --network resnet18_v1 --num-examples 128 --num-epochs 1"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import digits
-from sources.download import Collection
+from sources.addresses import Collection
 
 TIME_BUDGET_S = 10
 IMAGES = np.arange(2 * 28 * 28, dtype=np.uint8).reshape(2, 28, 28)
@@ -31,8 +31,9 @@ def server(tmp_path, monkeypatch):
     for name in digits.MNIST.files:
         images = "images" in name
         content = bytes(16 if images else 8) + (IMAGES if images else LABELS).tobytes()
-        sums[name] = hashlib.sha1(content).hexdigest()
-        (folder / f"{name}.gz").write_bytes(gzip.compress(content))
+        packed = gzip.compress(content)
+        sums[name] = hashlib.sha1(packed).hexdigest()
+        (folder / name).write_bytes(packed)
     handler = functools.partial(Quiet, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as httpd:
         threading.Thread(target=httpd.serve_forever, daemon=True).start()
@@ -55,7 +56,7 @@ def test_mnist_is_downloaded_once(server, tmp_path, monkeypatch):
         assert loaded.name == "MNIST"
         assert (loaded.train_images == IMAGES).all() and (loaded.test_labels == LABELS).all()
     names = {path.name for path in (tmp_path / "mnist").iterdir()} - {".lock"}
-    assert names == {f"{name}.gz" for name in digits.MNIST.files}
+    assert names == set(digits.MNIST.files)
 
 
 @pytest.mark.parametrize("harm", [b"", b"garbage", None])
@@ -64,7 +65,7 @@ def test_a_broken_file_is_named_and_the_small_digits_are_taken(
 ):
     folder = tmp_path / "mnist"
     digits.load_digits(folder)
-    file = folder / f"{next(iter(digits.MNIST.files))}.gz"
+    file = folder / next(iter(digits.MNIST.files))
     file.write_bytes(file.read_bytes()[:50] if harm is None else harm)
     without_server(monkeypatch)
     assert digits.load_digits(folder).name == "scikit-learn digits"
@@ -75,7 +76,7 @@ def test_a_broken_file_is_named_and_the_small_digits_are_taken(
 def test_a_broken_file_is_downloaded_again(server, tmp_path):
     folder = tmp_path / "mnist"
     digits.load_digits(folder)
-    (folder / f"{next(iter(digits.MNIST.files))}.gz").write_bytes(b"garbage")
+    (folder / next(iter(digits.MNIST.files))).write_bytes(b"garbage")
     assert digits.load_digits(folder).name == "MNIST"
 
 

@@ -20,10 +20,10 @@ import nbformat
 import pytest
 
 TIME_BUDGET_S = 900
-ON_A_CLUSTER = ("04-", "07-", "08-")  # bring one up
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "notebooks"
 NOTEBOOKS = sorted(path.name for path in FOLDER.glob("*.ipynb"))
+QUICKEST = "02"
 LARGEST = 300_000  # bytes
 LONGEST = 20  # lines of a code cell
 LONGEST_SHOWN = 30  # lines of code of a function that a cell displays
@@ -33,11 +33,13 @@ MACHINE_PATH = re.compile(
 )
 
 pytestmark = pytest.mark.timeout(RUN_LIMIT_S + 60)
-every_notebook = pytest.mark.parametrize(
+every_notebook = pytest.mark.parametrize("name", NOTEBOOKS)
+every_run = pytest.mark.parametrize(
     "name",
     [
         pytest.param(
-            name, marks=pytest.mark.xdist_group("cluster" if name[:3] in ON_A_CLUSTER else name)
+            name,
+            marks=[pytest.mark.xdist_group(name), *[pytest.mark.long] * (name[:2] != QUICKEST)],
         )
         for name in NOTEBOOKS
     ],
@@ -150,13 +152,13 @@ def test_there_are_nine_notebooks_numbered_in_reading_order():
     assert [name[:3] for name in NOTEBOOKS] == [f"{number:02}-" for number in range(1, 10)]
 
 
-@every_notebook
+@every_run
 def test_a_notebook_runs_from_a_clean_kernel_without_a_network(name):
     cells = code_cells(executed(name))
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
 
 
-@every_notebook
+@every_run
 def test_answers_pass_their_checks_and_unfinished_exercises_do_not(name):
     notebook = executed(name)
     unfinished, answered = tagged(notebook, "exercise"), tagged(notebook, "answered")
@@ -167,7 +169,7 @@ def test_answers_pass_their_checks_and_unfinished_exercises_do_not(name):
         assert "".join(texts_of(cell)).startswith("Correct"), cell
 
 
-@every_notebook
+@every_run
 def test_a_committed_notebook_shows_the_code_of_today(name):
     """The functions that it displays are those of the project: else `make notebooks`."""
     pairs = list(zip(code_cells(committed(name)), code_cells(executed(name))))
@@ -262,23 +264,23 @@ def test_a_function_that_is_shown_is_short(name):
     assert lengths and min(lengths) >= 2 and max(lengths) <= LONGEST_SHOWN
 
 
+def numbers(text):
+    """The numbers in a text of two digits or more: one digit stands somewhere in every notebook."""
+    text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
+    return set(re.findall(r"(?<![\w.])(?<![A-Za-z]-)\d[\d.]*\d", text))
+
+
 @every_notebook
-def test_every_number_in_prose_stands_in_an_output_or_in_code(name):
+def test_a_number_in_prose_stands_in_an_output_or_in_code(name):
     notebook = committed(name)
-    known = " ".join(
-        text for cell in code_cells(notebook) for text in [cell.source, *texts_of(cell)]
-    )
-    known = set(re.findall(r"\d+(?:\.\d+)?", known.replace(",", "")))
-    count = 0
-    for text in prose(notebook):
-        text = re.sub(r"^#.*$|[Nn]otebook \d\d|\]\(.*?\)|<[^>]*>|`[^`]*`", "", text, flags=re.M)
-        numbers = re.findall(r"(?<![\w.-])\d+(?:\.\d+)?", re.sub(r"(?<=\d),(?=\d{3})", "", text))
-        missing = [number for number in numbers if number not in known]
-        assert not missing, f"{missing} in: {text}"
-        count += len(numbers)
-    assert count
+    known = [text for cell in code_cells(notebook) for text in [cell.source, *texts_of(cell)]]
+    not_counted = r"^#.*$|[Nn]otebook \d\d|\]\(.*?\)|<[^>]*>|`[^`]*`"
+    found = numbers(re.sub(not_counted, "", "\n".join(prose(notebook)), flags=re.M))
+    missing = found - numbers("\n".join(known))
+    assert found and not missing
 
 
+@pytest.mark.long
 def test_jupyterlab_opens_on_the_notebooks(tmp_path):
     """What `make jupyter` starts answers, and lists the notebooks."""
     words = ["make", "-s", "jupyter", "JUPYTER_ARGS=--no-browser --port=0"]

@@ -7,7 +7,7 @@ import mxnet_setup  # noqa: F401
 
 import mxnet as mx
 
-from ground.failure import run
+from ground.failure import exit_with
 from networks.by_name import network_by_name
 from run.precision import faster_dtype
 from workers import Workers
@@ -22,4 +22,4 @@ def main():
     workers.barrier()
 
 
-run(main, "choose_type.py")
+exit_with(main, "choose_type.py")

@@ -16,8 +16,8 @@ import mxnet as mx
 from mxnet.gluon import nn
 from shifted import Shifted
 
-from command_line.flags import parse_args
-from ground.failure import run
+from command_line.parse import parse_args
+from ground.failure import exit_with
 from trainers.create import create_trainer
 from workers import Workers
 
@@ -70,4 +70,4 @@ def main():
     workers.barrier()
 
 
-run(main, "count_bytes.py")
+exit_with(main, "count_bytes.py")

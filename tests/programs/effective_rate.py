@@ -13,8 +13,8 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock
 from shifted import Shifted
 
-from command_line.flags import parse_args
-from ground.failure import run
+from command_line.parse import parse_args
+from ground.failure import exit_with
 from loader import Batch
 from trainers.create import create_trainer
 from training import forward_backward, split_batch
@@ -85,4 +85,4 @@ def main(kind=None, target=None, num_devices=1):
 
 
 if __name__ == "__main__":
-    run(lambda: main(sys.argv[1], sys.argv[2]), "effective_rate.py")
+    exit_with(lambda: main(sys.argv[1], sys.argv[2]), "effective_rate.py")

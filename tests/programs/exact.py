@@ -13,8 +13,8 @@ import numpy as np
 from mxnet.gluon import nn
 from shifted import Shifted
 
-from command_line.flags import parse_args
-from ground.failure import run
+from command_line.parse import parse_args
+from ground.failure import exit_with
 from loader import EvalLoader, TrainLoader
 from sources.augmentation import Augmentation
 from trainers.create import create_trainer
@@ -141,4 +141,4 @@ def main():
 
 
 if __name__ == "__main__":
-    run(main, "exact.py")
+    exit_with(main, "exact.py")

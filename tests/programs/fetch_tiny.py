@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "cifar10_dist"))
-from sources import download
+from sources.addresses import Collection
+from sources.download import fetch
 
-download.fetch(sys.argv[1], download.Collection(*json.loads(sys.argv[2])))
+fetch(sys.argv[1], Collection(*json.loads(sys.argv[2])))

@@ -11,7 +11,7 @@ import mxnet_setup  # noqa: F401  first
 import numpy as np
 
 import cifar10_dist
-from ground import failure
+from ground.failure import exit_with
 from run.run import Run
 
 kept = []
@@ -34,4 +34,4 @@ class KeepingRun(Run):
 
 cifar10_dist.Run = KeepingRun
 if __name__ == "__main__":
-    failure.run(lambda: cifar10_dist.main(sys.argv[2:]), "keep_scores.py")
+    exit_with(lambda: cifar10_dist.main(sys.argv[2:]), "keep_scores.py")

@@ -5,7 +5,7 @@ import mxnet_setup  # noqa: F401
 import mxnet as mx
 
 import cifar10_dist
-from ground.failure import run
+from ground.failure import exit_with
 
 cifar10_dist.choose_devices = lambda args: [mx.cpu(1), mx.cpu(2)]
-run(cifar10_dist.main, "other_devices.py")
+exit_with(cifar10_dist.main, "other_devices.py")

@@ -6,7 +6,7 @@ import mxnet_setup  # noqa: F401
 
 import mxnet as mx
 
-from ground.failure import run
+from ground.failure import exit_with
 from workers import Workers
 
 
@@ -32,4 +32,4 @@ def main():
     workers.barrier()
 
 
-run(main, "raise_flag.py")
+exit_with(main, "raise_flag.py")

@@ -4,14 +4,15 @@ import mxnet_setup  # noqa: F401  first
 
 import mxnet as mx
 
-from ground.failure import run
+from ground.failure import exit_with
+from workers import Workers
 
 
 def main():
     store = mx.kv.create("dist_sync")
     if store.rank == 1:
         raise ValueError("on purpose")
-    store._barrier()
+    Workers(store).barrier()
 
 
-run(main, "raise_on_one.py")
+exit_with(main, "raise_on_one.py")

@@ -3,7 +3,7 @@
 import numpy as np
 
 import cifar10_dist
-from ground.failure import run
+from ground.failure import exit_with
 
 
 def compare(net, workers):
@@ -22,4 +22,4 @@ def evaluate_and_compare(loader, net, ctx, workers, *options):
 
 evaluate = cifar10_dist.evaluate
 cifar10_dist.evaluate = evaluate_and_compare
-run(cifar10_dist.main, "same_parameters.py")
+exit_with(cifar10_dist.main, "same_parameters.py")

@@ -10,7 +10,7 @@ import mxnet_setup  # noqa: F401  first
 import mxnet as mx
 import numpy as np
 
-from ground.failure import run
+from ground.failure import exit_with
 from trainers.shared_memory import BLOCK, share_memory
 from workers import Workers
 
@@ -44,4 +44,4 @@ def main():
 
 
 if __name__ == "__main__":
-    run(main, "share_arrays.py")
+    exit_with(main, "share_arrays.py")

@@ -14,7 +14,7 @@ from mxnet.gluon import nn
 
 import workers as workers_module
 from ground.collectives import Collectives
-from ground.failure import UsageError, run
+from ground.failure import UsageError, exit_with
 from trainers.compression import compression_params
 from trainers.server_optimizer import CountingOptimizer
 from workers import Workers, average_statistics
@@ -99,4 +99,4 @@ def agree(workers):
         print("agreement refused")
 
 
-run(main, "talk.py")
+exit_with(main, "talk.py")

@@ -15,7 +15,7 @@ from mxnet.gluon import nn
 
 import cifar10_dist
 from ground import collectives
-from ground.failure import run
+from ground.failure import exit_with
 from sources import synthetic
 
 
@@ -45,4 +45,4 @@ cifar10_dist.create_network = create_network
 if "TINY_KEYS" in os.environ:
     collectives.LAST_KEY = collectives.FIRST_KEY + int(os.environ["TINY_KEYS"]) - 1
 if __name__ == "__main__":
-    run(cifar10_dist.main, "train_tiny.py")
+    exit_with(cifar10_dist.main, "train_tiny.py")

@@ -24,7 +24,7 @@ import mxnet_setup  # noqa: F401
 import train_tiny
 
 import cifar10_dist
-from ground.failure import run
+from ground.failure import exit_with
 from ground.parameter_server import serve_if_told
 from networks.create import create_network
 
@@ -55,7 +55,7 @@ def start(words, folder, output, environment):
     os.environ.update(environment, MXNET_HOME=folder)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     serve_if_told()
-    run(lambda: cifar10_dist.main(words), "cifar10_dist.py")
+    exit_with(lambda: cifar10_dist.main(words), "cifar10_dist.py")
     return None
 
 

@@ -40,12 +40,14 @@ def folder(tmp_path_factory):
     return found
 
 
+@pytest.mark.long
 def test_the_folder_is_named_after_the_run(folder):
     assert folder.name == "resnet8-2workers-1device-batch32-float32"
     args = SimpleNamespace(network="fast", num_layers=None, batch_size=128)
     assert run_name(args, "bfloat16", 1, 4) == "fast-1worker-4devices-batch128-bfloat16"
 
 
+@pytest.mark.long
 def test_a_row_tells_of_learning_and_of_time(folder):
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert [row["epoch"] for row in rows] == [0, 1]
@@ -56,12 +58,14 @@ def test_a_row_tells_of_learning_and_of_time(folder):
     assert 0 < rows[1]["train_loss"] < rows[0]["train_loss"] < 5
 
 
+@pytest.mark.long
 def test_tensorboard_gets_the_same_numbers(folder):
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     (path,) = folder.glob("events*")
     assert read_events(path) == [pytest.approx(row, rel=1e-6) for row in rows]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["dist_sync", "dist_async"])
 def test_training_is_scored_on_every_example_of_all_workers_and_devices_once(tmp_path, kind):
     program = (sys.executable, PROGRAMS / "keep_scores.py", tmp_path, *FEW)
@@ -80,6 +84,7 @@ def test_training_is_scored_on_every_example_of_all_workers_and_devices_once(tmp
     assert row["train_loss"] == pytest.approx(loss.mean(), rel=1e-5)
 
 
+@pytest.mark.long
 def test_without_top_k_there_is_none(tmp_path):
     options = ("--num-epochs", "1", "--log-dir", tmp_path)
     job = launch(tmp_path, "-n", 1, *TRAIN, *FEW, *options)

@@ -100,12 +100,14 @@ def test_the_copy_in_float32_computes_the_same(net):
     np.testing.assert_array_equal(same, wanted)
 
 
+@pytest.mark.long
 @needs_avx512
 def test_the_copy_computes_what_amp_init_makes_of_the_network(tmp_path):
     job = launch(tmp_path, program=PROGRAMS / "copy_in_bfloat16.py")
     assert job.status == 0 and "the same outputs and gradients\n" in job.stdout, job.text()
 
 
+@pytest.mark.long
 def test_a_training_ends_as_one_in_the_type_that_auto_chose(tmp_path):
     said = finished(training(tmp_path, tmp_path / "auto", *SHORT, "--dtype", "auto")).stdout
     (dtype,) = re.findall(r"^--dtype auto: (\w+) ", said, re.MULTILINE)
@@ -115,6 +117,7 @@ def test_a_training_ends_as_one_in_the_type_that_auto_chose(tmp_path):
     assert_same(tmp_path / "auto", tmp_path / "outright", "0001")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"] if HAS_BFLOAT16 else ["float32"])
 def test_a_restart_keeps_the_type(dtype, tmp_path):
     finished(training(tmp_path, tmp_path / "model", *SHORT, "--dtype", dtype))
@@ -134,6 +137,7 @@ def choices(folder, kind, *files):
     return sorted(re.findall(r"worker (\d) chose (\w+): (.*)", job.stdout))
 
 
+@pytest.mark.long
 @needs_avx512
 @pytest.mark.parametrize("kind", ["dist_sync", "dist_async"])
 def test_all_workers_choose_by_the_same_figures(kind, cpuinfo, tmp_path):
@@ -143,11 +147,13 @@ def test_all_workers_choose_by_the_same_figures(kind, cpuinfo, tmp_path):
     assert_the_faster(*first[1:])
 
 
+@pytest.mark.long
 def test_one_worker_without_bfloat16_keeps_float32_for_all(cpuinfo, tmp_path):
     found = choices(tmp_path, "dist_sync", cpuinfo("amx_bf16"), cpuinfo())
     assert {row[1:] for row in found} == {("float32", "no fast bfloat16 on worker 1's devices")}
 
 
+@pytest.mark.long
 def test_several_devices_are_tried_together(tmp_path):
     options = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8", "--cpus", "2")
     options += ("--num-examples", "64", "--batch-size", "32", "--num-epochs", "1")

@@ -16,7 +16,7 @@ import pytest
 from mxnet.contrib.amp.loss_scaler import LossScaler
 from mxnet.gluon import nn
 
-from launching import PROGRAM, ROOT
+from launching import TRAIN
 from restarting import finished, params, training
 from saving import checkpoint
 from saving.checkpoint import Broken
@@ -89,37 +89,48 @@ def test_a_pickle_is_never_opened(tmp_path):
     assert not (tmp_path / "exploded").exists()
 
 
-def test_a_kill_at_any_moment_leaves_the_checkpoint_before_or_the_new_one(tmp_path):
-    """Cut the writing off after each call that changes the disk, one after the other."""
-    program = (
-        "import sys, os, test_checkpoint\n"
-        "left = int(sys.argv[2])\n"
-        "def count(event, _):\n"
-        "    global left\n"
-        "    if event in ('open', 'os.rename', 'os.remove', 'os.mkdir', 'os.rmdir') and armed:\n"
-        "        left -= 1\n"
-        "        left >= 0 or os._exit(9)\n"
-        "armed = False\n"
-        "sys.addaudithook(count)\n"
-        "test_checkpoint.write(sys.argv[1], 1)\n"
-        "armed = True\n"
-        "test_checkpoint.write(sys.argv[1], 2)\n"
-    )
+CUT_OFF = """
+import sys, os, test_checkpoint
+left = int(sys.argv[2])
+def count(event, _):
+    global left
+    if event in ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir") and armed:
+        left -= 1
+        left >= 0 or os._exit(9)
+armed = False
+sys.addaudithook(count)
+test_checkpoint.write(sys.argv[1], 1)
+armed = True
+test_checkpoint.write(sys.argv[1], 2)
+"""
+
+
+def run_python(program, *arguments):
+    """Run a program that imports what these tests import."""
     paths = os.pathsep.join([*sys.path, str(Path(__file__).parent)])
-    statuses = []
-    for left in range(0, 40, 5):
-        prefix = tmp_path / str(left) / "m"
-        check_prefix(prefix)
-        command = [sys.executable, "-c", program, str(prefix), str(left)]
-        statuses.append(subprocess.run(command, env={**os.environ, "PYTHONPATH": paths}).returncode)
-        entries = checkpoint.find(str(prefix))
-        assert [e.epoch for e in entries] in ([1], [2, 1])
-        for entry in entries:
-            checkpoint.read(entry.name, entry.manifest)
-        with hold(prefix):  # the next start tidies up
-            pass
-        assert not [path for path in prefix.parent.iterdir() if path.name.startswith(".")]
-    assert statuses[0] == 9 and statuses[-1] == 0, statuses
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    env = {**os.environ, "PYTHONPATH": paths}
+    return subprocess.run(command, env=env, text=True, capture_output=True, timeout=100)
+
+
+def assert_whole(prefix):
+    """Assert that every checkpoint can be read; their epochs."""
+    entries = checkpoint.find(str(prefix))
+    for entry in entries:
+        checkpoint.read(entry.name, entry.manifest)
+    return [entry.epoch for entry in entries]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("left, status", [*((left, 9) for left in range(0, 20, 5)), (40, 0)])
+def test_a_kill_at_any_moment_leaves_the_checkpoint_before_or_the_new_one(tmp_path, left, status):
+    """Cut the writing off after so many calls that change the disk."""
+    check_prefix(tmp_path / "m")
+    assert run_python(CUT_OFF, tmp_path / "m", left).returncode == status
+    assert assert_whole(tmp_path / "m") in ([1], [2, 1])
+    with hold(tmp_path / "m"):  # the next start tidies up
+        pass
+    assert not list(tmp_path.glob(".*"))
 
 
 def all_optimizers():
@@ -129,7 +140,9 @@ def all_optimizers():
 
 def steps(net, trainer, first, last):
     for step in range(first, last):
-        data = [mx.nd.random.uniform(shape=(4, 3), ctx=c) * 0 + step + 1 for c in trainer.devices]
+        data = [
+            mx.nd.random.uniform(shape=(4, 3), ctx=c) * 0 + step + 1 for c in net.weight.list_ctx()
+        ]
         with mx.autograd.record():
             losses = [(net(x) ** 2).sum() for x in data]
         mx.autograd.backward(losses)
@@ -195,6 +208,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not has_tmpfs(), reason="needs root on Linux to mount a small disk")
 def test_a_full_disk_is_told_and_the_checkpoint_before_stays(small_disk, tmp_path):
     (small_disk / "filler").write_bytes(bytes(250_000))
@@ -204,8 +218,7 @@ def test_a_full_disk_is_told_and_the_checkpoint_before_stays(small_disk, tmp_pat
     assert "Epoch 3: Test_acc" in job.text()  # the training went on
     entries = checkpoint.find(str(small_disk / "model"))
     assert entries and len(lines) == 4 - len(entries)
-    for entry in entries:
-        checkpoint.read(entry.name, entry.manifest)
+    assert_whole(small_disk / "model")
     files = {path.name for path in small_disk.iterdir()} - {"filler", "model-symbol.json"}
     assert len(files) == 3 * len(entries), files
     (small_disk / "filler").unlink()
@@ -213,27 +226,28 @@ def test_a_full_disk_is_told_and_the_checkpoint_before_stays(small_disk, tmp_pat
     assert f"Resumed from {entries[0].name}" in again.text()
 
 
+FILL = """
+import mxnet as mx, os, sys
+from pathlib import Path
+from saving import checkpoint
+arrays, disk = {str(i): mx.nd.ones(9000) for i in range(4)}, Path(sys.argv[1])
+params = {"arg:w": arrays["0"]}
+for kilobytes in range(200, 400, 4):
+    [path.unlink() for path in disk.iterdir()]
+    (disk / "filler").write_bytes(bytes(1024 * kilobytes))
+    try:
+        checkpoint.write(str(disk / "m"), 1, 0, "{}", params, arrays, {})
+    except (OSError, mx.MXNetError, ValueError):
+        print("failed", *(path.name for path in disk.iterdir()))
+"""
+
+
+@pytest.mark.long
 @pytest.mark.skipif(not has_tmpfs(), reason="needs root on Linux to mount a small disk")
 def test_a_disk_that_is_full_at_any_byte_gives_one_error_and_nothing_else(small_disk):
-    program = (
-        "import mxnet as mx, os, sys\n"
-        "from pathlib import Path\n"
-        "from saving import checkpoint\n"
-        "arrays, disk = {str(i): mx.nd.ones(9000) for i in range(4)}, Path(sys.argv[1])\n"
-        "params = {'arg:w': arrays['0']}\n"
-        "for kilobytes in range(200, 400, 4):\n"
-        "    [path.unlink() for path in disk.iterdir()]\n"
-        "    (disk / 'filler').write_bytes(bytes(1024 * kilobytes))\n"
-        "    try:\n"
-        "        checkpoint.write(str(disk / 'm'), 1, 0, '{}', params, arrays, {})\n"
-        "    except (OSError, mx.MXNetError, ValueError):\n"
-        "        print('failed', *(path.name for path in disk.iterdir()))\n"
-    )
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", program, str(small_disk)]
-    job = subprocess.run(command, env=env, text=True, capture_output=True, timeout=100)
-    assert (job.returncode, job.stderr) == (0, "") and job.stdout.count("failed") > 20
-    assert "m-0001" not in job.stdout
+    done = run_python(FILL, small_disk)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.count("failed") > 20
+    assert "m-0001" not in done.stdout
 
 
 def test_what_json_cannot_hold_is_not_written(tmp_path):
@@ -244,12 +258,12 @@ def test_what_json_cannot_hold_is_not_written(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_an_interrupt_lets_the_checkpoint_be_written_to_its_end(tmp_path):
     """Ctrl-C, just after the line of an epoch's accuracy."""
     words = "--data synthetic --num-examples 64 --batch-size 64 --num-epochs 9 --model-prefix"
-    command = [sys.executable, ROOT / PROGRAM, *words.split(), tmp_path / "model"]
     process = subprocess.Popen(
-        command,
+        [*TRAIN, *words.split(), tmp_path / "model"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         # In the background of a shell script, as these tests may be, it would be ignored.
@@ -260,14 +274,11 @@ def test_an_interrupt_lets_the_checkpoint_be_written_to_its_end(tmp_path):
         time.sleep(0.001)
     process.send_signal(signal.SIGINT)
     assert "cifar10_dist.py: interrupted" in process.communicate(timeout=60)[1].decode()
-    assert process.returncode == 130
-    entries = checkpoint.find(str(tmp_path / "model"))
-    assert entries
-    for entry in entries:
-        checkpoint.read(entry.name, entry.manifest)
+    assert process.returncode == 130 and assert_whole(tmp_path / "model")
     assert not list(tmp_path.glob(".model.saving"))
 
 
+@pytest.mark.long
 def test_only_so_many_checkpoints_of_this_run_are_kept(tmp_path):
     write(tmp_path / "model", 9, run="1999")
     job = finished(training(tmp_path, tmp_path / "model", "--keep", "2"))
@@ -275,6 +286,7 @@ def test_only_so_many_checkpoints_of_this_run_are_kept(tmp_path):
     assert found == [4, 3, 9], job.text()
 
 
+@pytest.mark.long
 def test_the_last_epoch_is_saved_whatever_the_period(tmp_path):
     finished(training(tmp_path, tmp_path / "model", "--save-period", "3"))
     assert [entry.epoch for entry in checkpoint.find(str(tmp_path / "model"))] == [4, 3]

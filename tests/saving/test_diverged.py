@@ -11,6 +11,7 @@ from run.progress import Progress
 TIME_BUDGET_S = 60
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers, lines", [(0, "1"), (0, "99"), (2, "99")])
 def test_a_training_that_diverges_says_so_in_one_line_and_saves_nothing(workers, lines, tmp_path):
     options = ("--optimizer", "sgd", "--lr", "1e30", "--disp-batches", lines)
@@ -21,6 +22,7 @@ def test_a_training_that_diverges_says_so_in_one_line_and_saves_nothing(workers,
     assert not list(tmp_path.glob("m*"))
 
 
+@pytest.mark.long
 def test_parameters_that_are_not_finite_are_not_gone_on_from(tmp_path):
     finished(training(tmp_path, tmp_path / "m", "--num-epochs", "1", "--lr-schedule", "constant"))
     (tmp_path / "m-0001.json").unlink()  # as plain MXNet saves

@@ -40,6 +40,7 @@ def holder(tmp_path):
         process.communicate()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_second_job_is_refused_and_told_of_the_first(tmp_path, workers):
     first = training(tmp_path, tmp_path / "model", workers=workers, env={"TINY_PAUSE": "3"})
@@ -56,6 +57,7 @@ def test_a_second_job_is_refused_and_told_of_the_first(tmp_path, workers):
     assert not list(tmp_path.glob(".model*"))
 
 
+@pytest.mark.long
 def test_the_lock_of_a_killed_job_blocks_nobody(tmp_path):
     job = training(tmp_path, tmp_path / "model", env=SLOW)
     job.wait_for("Epoch[1] Batch [1]")
@@ -93,25 +95,31 @@ def test_another_job_of_the_launcher_is_named(tmp_path, holder, monkeypatch):
             pass
 
 
+CROWD = """
+import os, sys
+from ground.failure import UsageError
+from saving.lock import hold
+print("ready", flush=True)
+sys.stdin.readline()
+turns = 0
+while turns < 300:
+    try:
+        with hold(sys.argv[1]):
+            os.mkdir(sys.argv[1] + "-inside")
+            turns += 1
+            os.rmdir(sys.argv[1] + "-inside")
+    except UsageError:
+        pass
+"""
+
+
 def test_a_lock_that_was_removed_while_somebody_came_is_not_taken_for_held(tmp_path):
     """Many processes, one after the other in the lock, each for a moment: never two at once."""
-    program = (
-        "import os, sys, time\n"
-        "from ground.failure import UsageError\n"
-        "from saving.lock import hold\n"
-        "end, turns = time.monotonic() + 4, 0\n"
-        "while time.monotonic() < end:\n"
-        "    try:\n"
-        "        with hold(sys.argv[1]):\n"
-        "            os.mkdir(sys.argv[1] + '-inside')\n"
-        "            turns += 1\n"
-        "            os.rmdir(sys.argv[1] + '-inside')\n"
-        "    except UsageError:\n"
-        "        pass\n"
-        "print(turns)\n"
-    )
     env = {**os.environ, "PYTHONPATH": str(ROOT / "cifar10_dist")}
-    command = [sys.executable, "-c", program, str(tmp_path / "model")]
-    jobs = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE) for _ in range(4)]
-    turns = [int(job.communicate(timeout=30)[0]) for job in jobs]
-    assert all(job.returncode == 0 for job in jobs) and sum(turns) > 100
+    pipes, command = dict.fromkeys(("stdin", "stdout"), subprocess.PIPE), [sys.executable, "-c"]
+    command += [CROWD, str(tmp_path / "model")]
+    crowd = [subprocess.Popen(command, env=env, text=True, **pipes) for _ in range(4)]
+    assert [process.stdout.readline() for process in crowd] == ["ready\n"] * 4
+    for process in crowd:
+        process.stdin.close()
+    assert [process.wait(100) for process in crowd] == [0] * 4

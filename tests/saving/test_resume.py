@@ -35,7 +35,7 @@ def process_of(job, rank):
     return job.pid if rank < 0 else min(job.role(f"worker-{rank}"))
 
 
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [pytest.param(0, marks=pytest.mark.long), 2])
 def test_a_training_killed_at_a_random_moment_ends_like_one_that_was_not(
     tmp_path, undisturbed, workers
 ):
@@ -57,6 +57,7 @@ def test_a_training_killed_at_a_random_moment_ends_like_one_that_was_not(
 AVERAGED = ("--optimizer", "nag", "--lookahead", "4")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "workers, options", [(0, ()), (2, AVERAGED), (0, ("--cpus", "2")), (0, ("--optimizer", "sgld"))]
 )
@@ -80,6 +81,7 @@ def test_a_training_told_to_stop_within_an_epoch_saves_there_and_ends_like_one_t
     assert_same(tmp_path / "model", expected, has_state="sgld" not in options)
 
 
+@pytest.mark.long
 def test_a_training_goes_on_with_another_number_of_workers(tmp_path, undisturbed):
     """Without dropout and BatchNorm, which depend on how the batch is cut."""
     plain = {"env": {"TINY": "plain"}}

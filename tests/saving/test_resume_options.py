@@ -1,15 +1,15 @@
 """What a training goes on from: what the options say, what is whole, what fits."""
 
-import json
 import shutil
 
 import mxnet as mx
 import pytest
 
-from restarting import ENVIRONMENT, PROGRAM, Job, assert_same, finished, training
+from restarting import ENVIRONMENT, PROGRAM, Job, assert_same, finished, state, training
 from saving import checkpoint
 
 TIME_BUDGET_S = 150
+pytestmark = pytest.mark.long
 SHORT = ("--num-epochs", "2", "--lr-schedule", "constant")
 
 
@@ -156,13 +156,11 @@ def test_files_of_another_worker_are_found_and_named(saved):
 
 
 def test_an_epoch_that_was_begun_with_another_batch_is_begun_again(saved):
-    for ending in ("params", "state"):
-        shutil.copy(saved / f"model-0002.{ending}", saved / f"model-0002-00003.{ending}")
-    manifest = json.loads((saved / "model-0002.json").read_text())
-    files = {name.replace("2.", "2-00003."): is_ for name, is_ in manifest["files"].items()}
-    manifest.update(step=3, files=files, global_batch_size=7, worker_steps=[3])
-    manifest["manifest_sha256"] = checkpoint._digest_of_manifest(manifest)
-    (saved / "model-0002-00003.json").write_text(json.dumps(manifest))
+    prefix, manifest = str(saved / "model"), checkpoint.find(str(saved / "model"))[0].manifest
+    arrays = {name: mx.nd.array(array) for name, array in state(prefix, "0002").items()}
+    facts = dict(manifest, global_batch_size=7, worker_steps=[3])
+    symbol, values = (saved / "model-symbol.json").read_text(), mx.nd.load(f"{prefix}-0002.params")
+    checkpoint.write(prefix, 2, 3, symbol, values, arrays, facts)
     said = go_on(saved, "--resume", "auto")
     assert "inside an epoch, with global batch size 7, which is 48 here" in said
     assert "model-0002: 2 epochs done" in said

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,8 @@ from launching import PROGRAMS, ROOT, launch
 from restarting import ENVIRONMENT, OPTIONS, PROGRAM, SLOW, Job, finished, training
 
 TIME_BUDGET_S = 120
+pytestmark = pytest.mark.long
+
 NOWHERE = {
     "DMLC_ROLE": "worker",
     "DMLC_PS_ROOT_URI": "127.0.0.1",
@@ -51,18 +54,22 @@ def test_in_dist_async_all_workers_see_the_flag(tmp_path):
     assert job.status == 0 and job.text().count("seen in step") == 2, job.text()
 
 
-def wait_until_it_listens(pid):
-    end = time.monotonic() + 100
-    while not catches(pid, signal.SIGTERM):
+def wait_until_it_waits_in_mxnet(pid):
+    """It takes requests, and MXNet has opened its sockets."""
+    files, end = Path(f"/proc/{pid}/fd"), time.monotonic() + 100
+    while not (catches(pid, signal.SIGTERM) and has_sockets(files)):
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def has_sockets(files):
+    return any(os.readlink(file).startswith("socket:") for file in files.iterdir())
 
 
 def test_before_the_training_there_is_nothing_to_save(tmp_path):
     """A server and a scheduler that do not come: the worker waits for them in MXNet."""
     job = training(tmp_path, tmp_path / "model", env=NOWHERE)
-    wait_until_it_listens(job.pid)
-    time.sleep(2)
+    wait_until_it_waits_in_mxnet(job.pid)
     os.kill(job.pid, signal.SIGTERM)
     finished(job, 75)
     assert "SIGTERM: stopped before the training began" in job.text()

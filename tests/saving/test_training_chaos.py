@@ -9,8 +9,8 @@ from launching import cluster, why_no_cluster
 
 RUNS = int(os.environ.get("TRAINING_CHAOS_RUNS", "5"))
 TIME_BUDGET_S = 25 * RUNS
-SHARES = "cluster"
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or ""),
     pytest.mark.timeout(2 * training_chaos.LIMIT_S),
 ]

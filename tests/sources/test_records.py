@@ -11,7 +11,7 @@ import pytest
 from mxnet import recordio
 from PIL import Image
 
-from command_line.flags import parse_args
+from command_line.parse import parse_args
 from ground.failure import UsageError
 from loader import EvalLoader, split_data
 from record_files import png, write, write_pictures
@@ -153,34 +153,43 @@ def cut(path):
     Path(path).write_bytes(Path(path).read_bytes()[:-30])
 
 
-def test_what_is_wrong_with_a_file_is_said_in_one_line(tmp_path):
-    good = write(tmp_path / "good.rec", range(5))
-    vector = recordio.pack(recordio.IRHeader(0, [1, 2], 0, 0), png(0))
-    deep = io.BytesIO()
-    Image.fromarray(np.zeros((32, 32), np.uint16)).save(deep, "PNG")
-    deep = recordio.pack(recordio.IRHeader(0, 0, 0, 0), deep.getvalue())
-    cases = {
-        "No such file": str(tmp_path / "missing.rec"),
-        "holds no records": write(tmp_path / "empty.rec", []),
-        "cut short in record 4": write(tmp_path / "cut.rec", range(5)),
-        "not a RecordIO file": str(tmp_path / "text.rec"),
-        "record 0 is too short to be an image": write(tmp_path / "short.rec", [0], body=b"x"),
-        "record 0 holds a vector of labels": write(tmp_path / "vector.rec", [0], body=vector),
-        "record 0 has more than 8 bits a channel": write(tmp_path / "deep.rec", [0], body=deep),
-        "record 0 is 31x31, smaller than --image-shape": write(tmp_path / "31.rec", [0], size=31),
-        "broken where record 5 should begin": write(tmp_path / "tail.rec", range(5)),
-        "record 3 has label 3, outside --num-classes 3": good,
-        "Is a directory": str(tmp_path),
-    }
-    cut(tmp_path / "cut.rec")
-    with open(tmp_path / "tail.rec", "ab") as file:
+def add_zeros(path):
+    with open(path, "ab") as file:
         file.write(bytes(64))
-    (tmp_path / "text.rec").write_text("this is a text, not a record at all")
-    for wanted, path in cases.items():
-        with pytest.raises(UsageError) as caught:
-            records.decode(*opened(path, num_classes=3))
-        message = str(caught.value)
-        assert wanted in message and path in message and "\n" not in message
+
+
+def deep_image():
+    """A record with an image of 16 bits a channel."""
+    buffer = io.BytesIO()
+    Image.fromarray(np.zeros((32, 32), np.uint16)).save(buffer, "PNG")
+    return recordio.pack(recordio.IRHeader(0, 0, 0, 0), buffer.getvalue())
+
+
+VECTOR = recordio.pack(recordio.IRHeader(0, [1, 2], 0, 0), png(0))
+# What is said, and what makes the file.
+WRONG = {
+    "No such file": lambda path: None,
+    "Is a directory": lambda path: path.mkdir(),
+    "holds no records": lambda path: write(path, []),
+    "not a RecordIO file": lambda path: path.write_text("this is a text, not a record at all"),
+    "cut short in record 4": lambda path: cut(write(path, range(5))),
+    "broken where record 5 should begin": lambda path: add_zeros(write(path, range(5))),
+    "record 0 is too short to be an image": lambda path: write(path, [0], body=b"x"),
+    "record 0 holds a vector of labels": lambda path: write(path, [0], body=VECTOR),
+    "record 0 has more than 8 bits a channel": lambda path: write(path, [0], body=deep_image()),
+    "record 0 is 31x31, smaller than --image-shape": lambda path: write(path, [0], size=31),
+    "record 3 has label 3, outside --num-classes 3": lambda path: write(path, range(5)),
+}
+
+
+@pytest.mark.parametrize("wanted", WRONG)
+def test_what_is_wrong_with_a_file_is_said_in_one_line(tmp_path, wanted):
+    path = tmp_path / "x.rec"
+    WRONG[wanted](path)
+    with pytest.raises(UsageError) as caught:
+        records.decode(*opened(str(path), num_classes=3))
+    message = str(caught.value)
+    assert wanted in message and str(path) in message and "\n" not in message
 
 
 def test_a_record_that_is_no_image_is_found_decoded_or_streamed(tmp_path):
@@ -230,6 +239,7 @@ def resident_bytes():
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("num_workers", [1, 2])
 @pytest.mark.parametrize("num_examples", [48, 40])
 def test_streaming_needs_no_more_memory_after_many_epochs(tmp_path, num_workers, num_examples):

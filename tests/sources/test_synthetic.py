@@ -3,6 +3,7 @@
 import hashlib
 
 import numpy as np
+import pytest
 from sklearn.linear_model import LogisticRegression
 
 from launching import train
@@ -30,6 +31,7 @@ def test_the_first_images_can_be_made_alone():
     assert all(np.array_equal(a[:1200], b) for a, b in zip(whole, part))
 
 
+@pytest.mark.long
 def test_softmax_regression_on_pixels_stays_under_one_half():
     (images, labels), test = synthetic.make_images(5000, 0), synthetic.make_images(2000, 1)
     pixels = lambda x: x.reshape(len(x), -1).astype("float32") / 127.5 - 1  # noqa: E731
@@ -38,6 +40,7 @@ def test_softmax_regression_on_pixels_stays_under_one_half():
     assert 0.1 < accuracy < 0.5
 
 
+@pytest.mark.long
 def test_the_default_network_passes_four_fifths_within_two_epochs(tmp_path):
     job = train(tmp_path, "--data", "synthetic", "--num-epochs", "2", "--target-accuracy", "0.8")
     assert job.status == 0, job.stderr

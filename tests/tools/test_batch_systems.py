@@ -11,9 +11,10 @@ import pytest
 from launching import CLUSTER, ROOT, cluster, why_no_cluster
 
 TIME_BUDGET_S = 60
-SHARES = "cluster"  # modules with the same word run one after the other
+# Modules with the same word run one after the other: the /tmp of all hosts is that of this machine.
+SHARES = "batch systems"
 WHY_NOT = why_no_cluster("slurm", "sge", "mpi")
-pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")
+pytestmark = [pytest.mark.long, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
 # Tells how often it was started before, and that it is told to end.
 SCRIPT = """\
 #!/bin/bash
@@ -173,10 +174,13 @@ def test_another_system_is_another_cluster():
 def test_what_is_not_installed_is_said_in_one_line(tmp_path):
     for name in ("ip", "tc", "ssh", "sshd", "ssh-keygen", "rsync", "unshare", "nsenter"):
         (tmp_path / name).symlink_to(shutil.which(name, path="/usr/bin:/usr/sbin:/bin:/sbin"))
-    command = [sys.executable, ROOT / "tools" / "cluster.py", "--name", "test", "up", "--with"]
+    command = [sys.executable, ROOT / "tools" / "cluster.py", "--name", CLUSTER.name, "up"]
     for systems, packages in (("mpi", "openmpi-bin"), ("slurm,mpi", "openmpi-bin slurm-client")):
         done = subprocess.run(
-            [*command, systems], env={"PATH": str(tmp_path)}, text=True, capture_output=True
+            [*command, "--with", systems],
+            env={"PATH": str(tmp_path)},
+            text=True,
+            capture_output=True,
         )
         assert done.returncode == 2
         assert done.stderr.endswith(f"(apt-get install {packages})\n"), done.stderr

@@ -15,8 +15,10 @@ from cluster_network import CONGESTION_CONTROLS
 from launching import CLUSTER, ROOT, cluster, why_no_cluster
 
 TIME_BUDGET_S = 60
-SHARES = "cluster"  # modules with the same word run one after the other
-pytestmark = pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or "")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(why_no_cluster() is not None, reason=why_no_cluster() or ""),
+]
 
 
 @pytest.fixture
@@ -26,13 +28,19 @@ def hosts():
 
 
 def traces():
-    """What a cluster of the tests would leave: interfaces, processes, files."""
-    links = subprocess.check_output(["ip", "-o", "link"], text=True)
-    processes = subprocess.check_output(["ps", "-eo", "stat=,args="], text=True).splitlines()
-    living = [line for line in processes if not line.startswith("Z")]
-    found = [line for line in links.splitlines() if "mxc" in line]
-    found += [line for line in living if "cluster_host" in line or "sshd: " in line]
-    return found + [str(CLUSTER)] * CLUSTER.exists()
+    """What this module has left: processes (pytest names the test in their environment), files."""
+    found = [str(CLUSTER)] * CLUSTER.exists()
+    for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if b"PYTEST_CURRENT_TEST=tests/tools/test_cluster.py::" in path.read_bytes():
+                found.append((path.parent / "cmdline").read_text())
+        except OSError:  # it has ended
+            continue
+    return found
+
+
+def state():
+    return json.loads((CLUSTER / "state.json").read_text())
 
 
 def on_host(name, command):
@@ -61,62 +69,64 @@ def test_the_files_work_from_any_folder(hosts, tmp_path):
 
 
 def test_down_leaves_nothing():
-    before = traces()
     cluster("up", "--hosts", "2")
-    assert len(traces()) > len(before)
+    link = pathlib.Path("/sys/class/net", state()["link"])
+    assert link.exists() and len(traces()) > 3
     cluster("down")
-    assert traces() == before
+    assert not link.exists() and not traces()
 
 
 def test_a_host_that_was_killed_is_told_and_leaves_nothing():
-    before = traces()
     cluster("up", "--hosts", "2")
-    holders = json.loads((CLUSTER / "state.json").read_text())["holders"]
-    os.kill(holders["d1"][0], signal.SIGKILL)
-    while os.path.exists(f"/proc/{holders['d1'][0]}/ns/net"):
+    holder = state()["holders"]["d1"][0]
+    os.kill(holder, signal.SIGKILL)
+    while os.path.exists(f"/proc/{holder}/ns/net"):
         time.sleep(0.02)
     lines = cluster("status").stdout.splitlines()
     assert [line.split()[2].rstrip(",") for line in lines] == ["dead", "up"]
     cluster("down")
-    assert traces() == before
+    assert not traces()
 
 
-@pytest.mark.parametrize("after_s", [0.1, 0.3, 0.5, 0.7])
-def test_a_killed_up_leaves_nothing(after_s):
-    before = traces()
-    command = [sys.executable, ROOT / "tools" / "cluster.py", "--name", "test", "up"]
+@pytest.mark.parametrize("file", ["lock", "key.pub", "switch.log", "d1.log", "d2.log"])
+def test_an_up_that_is_killed_leaves_files_only(file):
+    """At the moment when it has made this one."""
+    command = [sys.executable, ROOT / "tools" / "cluster.py", "--name", CLUSTER.name, "up"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    time.sleep(after_s)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    end = time.monotonic() + 3
-    while set(traces()) - {str(CLUSTER)} - set(before) and time.monotonic() < end:
+    while not (CLUSTER / file).exists() and process.poll() is None:
+        time.sleep(0.001)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    end = time.monotonic() + 30
+    while traces() != [str(CLUSTER)]:
+        assert time.monotonic() < end, traces()
         time.sleep(0.05)
-    done = after_s > 0.5 and (CLUSTER / "state.json").exists()  # it may have been faster
-    assert done or set(traces()) - {str(CLUSTER)} <= set(before)
     cluster("down")
-    assert traces() == before
+    assert not traces()
 
 
-def test_two_clusters_live_side_by_side(hosts):
-    other = [sys.executable, str(ROOT / "tools" / "cluster.py"), "--name", "test2"]
-    subprocess.run([*other, "up", "--hosts", "1"], check=True, stdout=subprocess.DEVNULL)
+def test_clusters_that_start_at_once_live_side_by_side():
+    tool = [sys.executable, str(ROOT / "tools" / "cluster.py"), "--name"]
+    others = [[*tool, f"{CLUSTER.name}-{number}"] for number in range(3)]
+    starting = [subprocess.Popen([*other, "up", "--hosts", "1"], stdout=-3) for other in others]
     try:
-        there = subprocess.check_output([*other, "ssh", "d1", "cat /etc/hosts"], text=True)
-        assert there.split("\n")[1] != on_host("d1", "cat /etc/hosts").split("\n")[1]
+        assert [process.wait(60) for process in starting] == [0] * 3
+        asked = [subprocess.check_output([*one, "ssh", "d1", "hostname -I"]) for one in others]
+        assert len(set(asked)) == 3
     finally:
-        subprocess.run([*other, "down"], check=True)
-    assert on_host("d2", "hostname") == "d2"
+        for other in others:
+            subprocess.run([*other, "down"], check=True)
+    assert not traces()
 
 
 def test_what_is_left_of_a_cluster_takes_no_cable_of_another(hosts):
     """As after a reboot: the files tell of processes that are gone."""
-    link = json.loads((CLUSTER / "state.json").read_text())["link"]
-    other = ROOT / ".cluster" / "test3"
+    link = state()["link"]
+    other = ROOT / ".cluster" / f"{CLUSTER.name}-old"
     other.mkdir()
     left = {"holders": {"switch": [1, "long ago"]}, "addresses": {}, "rate": None, "link": link}
     (other / "state.json").write_text(json.dumps(left))
-    down = [sys.executable, str(ROOT / "tools" / "cluster.py"), "--name", "test3", "down"]
+    down = [sys.executable, str(ROOT / "tools" / "cluster.py"), "--name", other.name, "down"]
     subprocess.run(down, check=True)
     assert not other.exists()
     assert on_host("d2", "hostname") == "d2"
@@ -139,7 +149,7 @@ def test_who_called_sudo_can_log_in(monkeypatch):
 
 
 def test_a_cut_host_is_out_of_reach_until_mended(hosts):
-    address = json.loads((CLUSTER / "state.json").read_text())["addresses"]["d2"]
+    address = state()["addresses"]["d2"]
     once = f"timeout 3 bash -c 'exec 3<>/dev/tcp/{address}/22' 2>/dev/null"
     in_the_end = f"for i in $(seq 20); do {once} && echo yes && exit; sleep 0.2; done; echo no"
     assert on_host("d1", in_the_end) == "yes"
@@ -164,7 +174,7 @@ def test_the_rate_of_the_cables_is_kept():
     try:
         began = time.monotonic()
         on_host("d1", "head -c 10000000 /dev/zero")  # 80 megabits
-        assert 1.5 < time.monotonic() - began < 15  # a busy machine took 5.6
+        assert time.monotonic() - began > 1.5
     finally:
         cluster("down")
 
@@ -180,8 +190,7 @@ def test_the_rate_of_the_cables_is_kept():
     ],
 )
 def test_a_mistake_is_one_line_and_status_2(arguments, why):
-    before = traces()
     done = cluster(*arguments, check=False)
     assert done.returncode == 2
     assert why in done.stderr.splitlines()[-1]
-    assert traces() == before
+    assert not traces()

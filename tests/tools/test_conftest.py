@@ -11,6 +11,7 @@ import mxnet_setup
 import pytest
 
 TIME_BUDGET_S = 30
+pytestmark = pytest.mark.long
 HERE = Path(__file__).resolve().parents[1]
 
 

@@ -13,6 +13,7 @@ import pytest
 import make_venv
 
 TIME_BUDGET_S = 130
+DEVICES = ("gpu", "cpu")
 PYTHON = os.path.realpath(sys.executable)  # the interpreter that .venv links to
 
 
@@ -42,14 +43,18 @@ def make(project, *options, prefix=(), **env):
     return done.returncode, done.stdout
 
 
-def make_with_card(project, answer, status=0):
-    """What make_venv.py would do on a machine whose nvidia-smi gives this answer."""
-    (project / "bin").mkdir()
-    smi = project / "bin" / "nvidia-smi"
-    smi.write_text(f"#!/bin/sh\necho '{answer}'\nexit {status}\n")
-    smi.chmod(0o755)
-    path = f"{smi.parent}:{os.environ['PATH']}"
-    return make(project, "--python", PYTHON, "--dry-run", PATH=path)[1]
+@pytest.fixture
+def choose_with_card(tmp_path, monkeypatch):
+    """Returns the device that is chosen if nvidia-smi gives an answer, and the reason."""
+
+    def choose(answer, status=0):
+        smi = tmp_path / "nvidia-smi"
+        smi.write_text(f"#!/bin/sh\necho '{answer}'\nexit {status}\n")
+        smi.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        return make_venv.choose_device()
+
+    return choose
 
 
 linux_x86_64 = pytest.mark.skipif(
@@ -59,34 +64,36 @@ linux_x86_64 = pytest.mark.skipif(
 
 @linux_x86_64
 @pytest.mark.parametrize("capability", ["5.0", "6.1", "7.5", "8.0", "8.6", "8.9"])
-def test_a_card_that_the_wheel_has_code_for_gets_the_gpu_packages(project, capability):
-    assert "GPU packages" in make_with_card(project, f"{capability}, Some Card")
+def test_a_card_that_the_wheel_has_code_for_gets_the_gpu_packages(choose_with_card, capability):
+    assert choose_with_card(f"{capability}, Some Card") == ("gpu", None)
 
 
 @linux_x86_64
 @pytest.mark.parametrize("capability", ["3.7", "9.0", "12.0"])
-def test_another_card_gets_the_cpu_packages_and_a_line_that_says_why(project, capability):
-    why, building = make_with_card(project, f"{capability}, Some Card").splitlines()
+def test_another_card_gets_the_cpu_packages_and_a_line_that_says_why(choose_with_card, capability):
+    device, why = choose_with_card(f"{capability}, Some Card")
+    assert device == "cpu"
     assert f"5.0 to 8.x, and Some Card has {capability}" in why
-    assert "CPU packages" in building
 
 
 @linux_x86_64
-def test_a_driver_that_does_not_answer_gets_the_cpu_packages_and_a_line_that_says_why(project):
-    why, building = make_with_card(project, "couldn t talk to the driver", 9).splitlines()
+def test_a_driver_that_does_not_answer_gets_the_cpu_packages_and_a_line_that_says_why(
+    choose_with_card,
+):
+    device, why = choose_with_card("couldn t talk to the driver", 9)
+    assert device == "cpu"
     assert "nvidia-smi names no card" in why
-    assert "CPU packages" in building
 
 
-def test_no_driver_gets_the_cpu_packages_without_further_words(project):
-    assert make(project, "--python", PYTHON, "--dry-run", PATH="/nowhere")[1].count("\n") == 1
+def test_no_driver_gets_the_cpu_packages_without_further_words(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert make_venv.choose_device() == ("cpu", None)
 
 
 @linux_x86_64
 def test_the_user_has_the_last_word_on_the_device(project):
-    options = ("--python", PYTHON, "--dry-run", "--device")
-    assert "GPU packages" in make(project, *options, "gpu")[1]
-    assert "CPU packages" in make(project, *options, "cpu")[1]
+    said = {device: make(project, "--python", PYTHON, "--device", device)[1] for device in DEVICES}
+    assert "GPU packages" in said["gpu"] and "CPU packages" in said["cpu"]
 
 
 @pytest.mark.parametrize("version", ["2.7.18", "3.7.16", "3.13.0"])
@@ -113,6 +120,7 @@ def test_a_machine_without_wheels_is_one_line_and_status_2(project):
     assert "no package for Linux i686" in said
 
 
+@pytest.mark.long
 def test_what_is_built_is_not_built_again_until_the_requirements_change(project):
     assert "Built .venv" in make(project, "--python", PYTHON)[1]
     assert make(project) == (0, "")
@@ -121,6 +129,7 @@ def test_what_is_built_is_not_built_again_until_the_requirements_change(project)
     assert "Built .venv" in make(project)[1]
 
 
+@pytest.mark.long
 def test_two_at_once_build_one_environment(project):
     both = [
         subprocess.Popen(command(project), stdout=subprocess.PIPE, universal_newlines=True)
@@ -130,6 +139,7 @@ def test_two_at_once_build_one_environment(project):
     assert sorted(text.count("Built .venv") for text in said) == [0, 1]
 
 
+@pytest.mark.long
 def test_an_interrupted_build_is_begun_again_by_the_next_run(project):
     first = subprocess.Popen(command(project, "--python", PYTHON))
     while not (project / ".venv" / "pyvenv.cfg").exists():
@@ -141,35 +151,32 @@ def test_an_interrupted_build_is_begun_again_by_the_next_run(project):
     assert (project / ".venv" / "bin" / "pip").exists()
 
 
-def test_a_removal_that_is_cut_short_is_begun_again_by_the_next_run(project):
-    assert make(project, "--python", PYTHON)[0] == 0
-    program = "import make_venv, shutil, sys, pathlib\n"
-    program += "def cut(path): raise KeyboardInterrupt\n"
-    program += "shutil.rmtree = cut\nmake_venv.remove(pathlib.Path('.venv'))\n"
-    cut = subprocess.run([PYTHON, "-c", program], cwd=project, env={"PYTHONPATH": "tools"})
-    assert cut.returncode != 0 and (project / ".venv" / "pyvenv.cfg").exists()
-    status, said = make(project, "--dry-run")
-    assert status == 0 and "Building .venv" in said
-    assert "Built .venv" in make(project)[1]
+@pytest.mark.long
+def test_what_an_interrupted_removal_left_is_built_over(project):
+    (project / ".venv" / "lib").mkdir(parents=True)
+    assert "Built .venv" in make(project, "--python", PYTHON)[1]
 
 
+@pytest.mark.long
 def test_a_stamp_that_is_cut_short_is_none(project):
     assert make(project, "--python", PYTHON)[0] == 0
     (project / ".venv" / make_venv.STAMP).write_text("")
     assert "Built .venv" in make(project, "--python", PYTHON)[1]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0 or platform.system() != "Linux", reason="needs root on Linux")
 def test_who_may_not_write_uses_what_is_built(project):
     read_only = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
     here = ("unshare", "--mount", "sh", "-c", read_only, project)
     status, said = make(project, "--python", PYTHON, prefix=here)
     assert (status, said.count("\n")) == (2, 1)
-    assert ".venv.lock: Read-only file system; who may write there runs this first" in said
+    assert "Read-only file system" in said and ".venv.lock" in said
     assert make(project, "--python", PYTHON)[0] == 0
     assert make(project, prefix=here) == (0, "")
 
 
+@pytest.mark.long
 def test_pips_own_error_is_shown_and_the_next_run_tries_again(project):
     (project / "requirements-cpu.txt").write_text("./no-such-folder\n")
     status, said = make(project, "--python", PYTHON)
@@ -177,7 +184,7 @@ def test_pips_own_error_is_shown_and_the_next_run_tries_again(project):
     assert "no-such-folder" in said
     (project / "requirements-cpu.txt").write_text("")
     assert make(project)[0] == 0
-    assert make(project, "--dry-run") == (0, ".venv is up to date\n")
+    assert make(project) == (0, "")
 
 
 def test_a_folder_that_is_no_environment_is_left_alone(project):

@@ -7,6 +7,7 @@ import pytest
 import smoke_pythons
 
 TIME_BUDGET_S = 160  # two environments to install
+pytestmark = pytest.mark.long
 may_skip = pytest.mark.may_skip("CI machines need not have every Python")
 
 

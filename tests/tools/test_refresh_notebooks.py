@@ -8,6 +8,7 @@ import nbformat
 import pytest
 
 TIME_BUDGET_S = 45
+pytestmark = pytest.mark.long
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "refresh_notebooks.py"
 TAKES = "Takes about 9 minutes on two CPU cores (measured 2020-01-01; the last cell says yours)."
 

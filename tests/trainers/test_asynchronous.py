@@ -5,6 +5,7 @@ import math
 import pickle
 
 import mxnet as mx
+import numpy as np
 import pytest
 
 from launching import TRAIN, accuracies, launch
@@ -28,6 +29,7 @@ def three_workers(tmp_path_factory):
     return job.stdout, [json.loads(row) for row in rows]
 
 
+@pytest.mark.long
 def test_three_late_workers_learn_where_the_usual_settings_are_given(three_workers):
     stdout, _ = three_workers
     printed = accuracies(stdout)
@@ -36,6 +38,7 @@ def test_three_late_workers_learn_where_the_usual_settings_are_given(three_worke
     assert "dist_async: momentum 0.7 instead of 0.9, as the gradients of 3 workers" in stdout
 
 
+@pytest.mark.long
 def test_each_epoch_tells_how_late_the_gradients_of_all_workers_were(three_workers):
     stdout, rows = three_workers
     assert len(rows) == stdout.count("updates by other workers on average") == 3
@@ -69,14 +72,19 @@ def test_rates_of_single_weights_reach_the_servers():
     inner = mx.optimizer.SGD(learning_rate=0.1, wd=0.01)
     trainer = AsyncTrainer(params, inner, mx.kv.create("local"))
     sent = pickle.loads(pickle.dumps(trainer.optimizer)).inner  # as the store does
-    assert sent._get_lrs([0, 1, 2]) == pytest.approx([0.1, 6.4, 0])
-    assert sent._get_wds([0, 1, 2]) == pytest.approx([0.01, 0.005, 0.01])
+    update, moved, decayed = mx.optimizer.get_updater(sent), mx.nd.zeros(3), mx.nd.ones(3)
+    for index in range(3):
+        update(index, mx.nd.ones(1), moved[index : index + 1])
+        update(index, mx.nd.zeros(1), decayed[index : index + 1])
+    np.testing.assert_allclose(moved.asnumpy(), [-0.1, -6.4, 0], rtol=1e-6)
+    np.testing.assert_allclose(decayed.asnumpy(), [1 - 0.1 * 0.01, 1 - 6.4 * 0.005, 1], rtol=1e-6)
 
 
 def test_an_optimizer_without_momentum_gets_a_lower_rate():
     assert allow_for_staleness(0.001, None, 4) == (0.001 / math.sqrt(4), None)
 
 
+@pytest.mark.long
 def test_a_long_training_needs_no_more_keys_than_a_short_one(tmp_path):
     long = ("--kv-store", "dist_async", "--num-epochs", "20", "--save-period", "20")
     finished(training(tmp_path, tmp_path / "m", *long, workers=2, env={"TINY_KEYS": "80"}))

@@ -110,6 +110,7 @@ def test_first_layers_pass_all_but_the_last_two_buckets(bucket_bytes, events, mo
     assert len(seen) - len(set(seen)) == events.count("waits")  # two devices
 
 
+@pytest.mark.long
 def test_p3_sends_slices_and_ends_at_the_same_parameters(tmp_path):
     few = "--data synthetic --network resnet --num-layers 8 --num-examples 128 --batch-size 32"
     options = (*few.split(), "--num-epochs", "1", "--allreduce", "servers", "--model-prefix")
@@ -123,6 +124,7 @@ def test_p3_sends_slices_and_ends_at_the_same_parameters(tmp_path):
         np.testing.assert_array_equal(array.asnumpy(), found[1][name].asnumpy(), err_msg=name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("option", ["--kv-store dist_async", "--gc-type 2bit"])
 def test_what_p3_cannot_do_is_one_line_and_status_2(option, tmp_path):
     job = launch(tmp_path, "-n", 1, "--p3", *TRAIN, "--data", "synthetic", *option.split())

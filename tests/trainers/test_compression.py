@@ -15,7 +15,7 @@ SMALL = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8")
 COMPRESSED = """
 import mxnet_setup
 import mxnet as mx
-from ground.failure import run
+from ground.failure import exit_with
 
 def main():
     net = mx.gluon.nn.Dense(2, in_units=3)
@@ -27,10 +27,11 @@ def main():
     trainer.allreduce_grads()
     mx.nd.waitall()
 
-run(main, "compressed")
+exit_with(main, "compressed")
 """
 
 
+@pytest.mark.long
 def test_pushes_shrink_sixteen_times_and_both_ways_together_at_most_1_88_times(tmp_path):
     job = launch(tmp_path, "-n", 2, "-s", 2, sys.executable, "tests/programs/count_bytes.py")
     assert job.status == 0, job.stdout + job.stderr
@@ -44,6 +45,7 @@ def test_pushes_shrink_sixteen_times_and_both_ways_together_at_most_1_88_times(t
     assert 1.86 < (pushed + pulled) / (pushed_2bit + pulled_2bit) <= 32 / 17
 
 
+@pytest.mark.long
 def test_workers_learn_and_agree_under_compression(tmp_path):
     options = (*SMALL, "--num-examples", "2000", "--batch-size", "50", "--num-epochs", "3")
     job = launch(tmp_path, "-n", 2, "-s", 1, *TRAIN, *options, "--gc-type", "2bit")
@@ -62,6 +64,7 @@ def test_the_threshold_is_what_workers_and_servers_read_alike():
         compression_params("2bit", 0.0001, 512)
 
 
+@pytest.mark.long
 def test_gluons_own_trainer_still_refuses(tmp_path):
     """Once it does not, compression.py has nothing left to do."""
     job = launch(tmp_path, "-n", 1, sys.executable, "-c", COMPRESSED)

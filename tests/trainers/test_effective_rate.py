@@ -44,6 +44,7 @@ def test_every_schedule_acts_on_the_devices_of_one_process(kind, num_devices, tm
     assert_rates(tmp_path / "found", wanted())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["dist_sync", "dist_async"])
 def test_every_schedule_acts_on_two_workers(kind, tmp_path):
     program = (sys.executable, "tests/programs/effective_rate.py", kind, str(tmp_path / "found"))

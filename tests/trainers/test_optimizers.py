@@ -4,8 +4,8 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from command_line.checks import OPTIMIZERS
-from command_line.flags import parse_args
+from command_line.flags import OPTIMIZERS
+from command_line.parse import parse_args
 from restarting import finished, training
 from trainers.create import choose_optimizer
 from trainers.optimizers import Adamax
@@ -37,6 +37,7 @@ def test_where_there_are_gradients_adamax_is_mxnets():
     assert (found[0] == found[1]).all() and np.isfinite(found[0]).all()
 
 
+@pytest.mark.long
 def test_servers_that_update_have_our_adamax(tmp_path):
     options = ("--optimizer", "adamax", "--kv-store", "dist_async")
     finished(training(tmp_path, tmp_path / "m", *options, workers=2))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mxnet.gluon import nn
 
-from command_line.flags import parse_args
+from command_line.parse import parse_args
 from launching import launch
 from trainers import optimizers
 from trainers.buckets import let_pass
@@ -114,7 +114,13 @@ def test_an_array_lets_another_pass_and_keeps_its_values(gate):
     np.testing.assert_array_equal(second.asnumpy(), values)
 
 
-@pytest.mark.parametrize("workers, options", [(1, ()), (2, ()), (3, ()), (2, ("--p3",))])
+MORE = [(1, ()), (3, ()), (2, ("--p3",))]
+
+
+@pytest.mark.parametrize(
+    "workers, options",
+    [(2, ()), *(pytest.param(*values, marks=pytest.mark.long) for values in MORE)],
+)
 def test_buckets_in_any_order_add_up_to_the_same_weights(workers, options, tmp_path):
     job = launch(
         tmp_path, "-n", workers, *options, sys.executable, "tests/programs/many_buckets.py"

@@ -43,6 +43,7 @@ def test_shared_memory_is_chosen_only_where_all_workers_have_it(allreduce, memor
     assert choose_way(SimpleNamespace(workers=several, args=args, shared_memory=memory)) == way
 
 
+@pytest.mark.long
 def test_both_ways_train_alike_and_say_which_it_is(tmp_path):
     shared = launch(tmp_path, "-n", 2, *TRAIN, *SHORT.split(), "--num-epochs", "2")
     sent = launch(
@@ -53,6 +54,7 @@ def test_both_ways_train_alike_and_say_which_it_is(tmp_path):
     assert accuracies(shared.stdout) == accuracies(sent.stdout)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_a_worker_in_a_process_table_of_its_own_takes_the_servers(tmp_path):
     apart = "unshare --pid --fork --mount-proc"
@@ -62,6 +64,7 @@ def test_a_worker_in_a_process_table_of_its_own_takes_the_servers(tmp_path):
     assert job.stdout.count("no memory in common") == 2, job.stdout + job.stderr
 
 
+@pytest.mark.long
 def test_a_limit_on_files_leaves_the_servers(tmp_path):
     """As a batch system sets it: it holds for memory that is shared, too."""
     limited = f"ulimit -f 2000; exec {sys.executable} {PROGRAM} {SHORT} --num-epochs 1"
@@ -71,6 +74,7 @@ def test_a_limit_on_files_leaves_the_servers(tmp_path):
     assert len(set(accuracies(job.stdout)[0])) == 1
 
 
+@pytest.mark.long
 def test_a_killed_job_leaves_no_memory(tmp_path):
     def shared_kb():
         with open("/proc/meminfo") as lines:

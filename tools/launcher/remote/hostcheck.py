@@ -59,17 +59,17 @@ def check_mxnet(program):
     """The versions of the command's Python and of its MXNet, and what is wrong."""
     if not re.match(r"python[\d.]*$", os.path.basename(program)):
         return None, None, None  # a script may run anything
-    run = subprocess.run(  # noqa: UP022  Python 3.6
+    done = subprocess.run(  # noqa: UP022  Python 3.6
         [program, "-c", LOOK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60
     )
-    found = dict(re.findall(r"(\w+)==(\S+)", run.stdout.decode("utf-8", "replace")))
+    found = dict(re.findall(r"(\w+)==(\S+)", done.stdout.decode("utf-8", "replace")))
     if "mxnet" in found:
         return found.get("python"), found["mxnet"], None
-    lines = run.stderr.decode("utf-8", "replace").strip().splitlines()
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
     return (
         found.get("python"),
         None,
-        f"{program}: {lines[-1] if lines else run.returncode}",
+        f"{program}: {lines[-1] if lines else done.returncode}",
     )
 
 
@@ -83,10 +83,11 @@ def check_reach(address):
 
 
 def main(directory, create, program, by_shell, address):
+    """Answer what was asked of this host."""
     answer = {"wrong": {}}
     answer["free"], answer["wrong"]["folder"] = check_directory(directory, create == "create")
-    place = os.path.abspath(directory)
-    is_inside = os.path.abspath(os.path.join(place, program)).startswith(place + os.sep)
+    folder = os.path.abspath(directory)
+    is_inside = os.path.abspath(os.path.join(folder, program)).startswith(folder + os.sep)
     is_readable = os.path.isdir(directory) and os.access(directory, os.R_OK)
     answer["empty"] = not os.path.isdir(directory) or (is_readable and not os.listdir(directory))
     if os.path.isdir(directory):

@@ -41,6 +41,18 @@ class Supervisor:
         self.mark = self.guard_pid = self.guard_pipe = None
         self.listener = self.claim = None
         self.heard = self.beaten = time.monotonic()
+        self.orders = {  # what the launcher can ask for
+            "beat": lambda: None,  # it lives, and was heard
+            "hold": self.hold,
+            "address": self.find_address,
+            "port": self.find_port,
+            "release": self.release_port,
+            "start": self.start,
+            "output": self.hold_output,
+            "signal": self.signal,
+            "stop": self.stop,
+            "leave": lambda: self.leave("it was told to"),
+        }
         self.wakeup, signalled = os.pipe()
         for fd in (0, 1, self.wakeup, signalled):
             os.set_blocking(fd, False)
@@ -49,7 +61,7 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda number, _: self.leave(f"it was sent signal {number}"))
 
-    def run(self):
+    def work(self):
         """Work until told to leave, and until no process is left."""
         self.outgoing += b"\n"  # the last line of a login shell may have no end
         self.report(
@@ -103,7 +115,7 @@ class Supervisor:
         self.unread = lines.pop()
         for line in lines:
             order = json.loads(line.decode())
-            getattr(self, "order_" + order.pop("order"))(**order)
+            self.orders[order.pop("order")](**order)
 
     def may_read(self, stream):
         """What a process that has ended wrote last belongs to its end, which must not wait."""
@@ -166,17 +178,11 @@ class Supervisor:
         if not self.leaving:
             self.leaving = True
             self.report("leaving", why=why)
-            self.order_stop(GRACE_S)
+            self.stop(GRACE_S)
 
-    # What the launcher can ask for
+    # Orders
 
-    def order_beat(self):
-        """Nothing to do: the launcher was heard."""
-
-    def order_leave(self):
-        self.leave("it was told to")
-
-    def order_hold(self, mark, asks=False):
+    def hold(self, mark, asks=False):
         """Take the name of the variable that marks the try, and start the guard.
 
         With `asks`, a signal to this process is a batch system's request: the launcher decides.
@@ -200,7 +206,8 @@ class Supervisor:
         finally:
             os._exit(0)
 
-    def order_start(self, name, command, env, cwd=None, stdin=""):
+    def start(self, name, command, env, cwd=None, stdin=""):
+        """Start a process."""
         if self.leaving:
             return
         try:
@@ -213,17 +220,18 @@ class Supervisor:
         self.tell_guard(f"+{child.pid:7}")
         self.report("started", name=name, pid=child.pid)
 
-    def order_output(self, held):
+    def hold_output(self, held):
         """Let the processes wait before they write more, or go on."""
         self.held = held
 
-    def order_stop(self, grace, names=None):
+    def stop(self, grace, names=None):
         """TERM to these processes (all, without names), and KILL when the grace is over."""
         for child in list(self.children.values()):
             if names is None or child.name in names:
                 child.stop(time.monotonic() + grace)
 
-    def order_signal(self, number, names):
+    def signal(self, number, names):
+        """Send a signal to these processes."""
         for child in [child for name, child in self.children.items() if name in names]:
             if number == signal.SIGABRT and hasattr(resource, "prlimit"):
                 try:  # wanted is the stack on standard error, not a core file
@@ -233,7 +241,7 @@ class Supervisor:
                     pass
             child.signal(number)
 
-    def order_address(self, toward=None, interface=None):
+    def find_address(self, toward=None, interface=None):
         """Which address of this host faces another one, or belongs to an interface?"""
         try:
             self.report("address", address=own_address(toward, interface))
@@ -243,7 +251,7 @@ class Supervisor:
             )
             self.report("address", address=None, why=f"{what}: {error.strerror}")
 
-    def order_port(self, address, port=None):
+    def find_port(self, address, port=None):
         """Listen at a free port, or a given one, so that others can try to reach it."""
         try:
             self.listener, self.claim = listen(address, port)
@@ -251,6 +259,6 @@ class Supervisor:
         except OSError as error:
             self.report("port", port=None, why=f"port {port or 'any'}: {error.strerror}")
 
-    def order_release(self):
+    def release_port(self):
         """Leave the port to the scheduler."""
         self.listener.close()

@@ -1,0 +1,143 @@
+"""Reading the command line: the parser, the checks and the defaults, all from ``FLAGS``."""
+
+import argparse
+
+from command_line.flags import ALL, FLAGS, WITHOUT_EFFECT, attribute_of
+from ground.environment import is_first_worker
+from ground.failure import UsageError
+from ground.messages import warn
+
+DESCRIPTION = """\
+Train a network on CIFAR-10, on one device, several devices, or several workers.
+
+  python cifar10_dist.py                                   one process: all GPUs, or the CPU
+  python cifar10_dist.py --cpus 2                          two devices, rehearsed on the CPU
+  python ../tools/launch.py -n 2 -s 2 --launcher local "python cifar10_dist.py"
+                                                           two workers, two servers
+"""
+ENDING = """\
+A checkpoint is PATH-000N.params, .state and .json, with PATH-symbol.json. MXNet itself reads
+.params and -symbol.json. Send SIGTERM or SIGUSR1 to any worker to stop the job. With
+--model-prefix, all workers then stop after the same step (dist_async: soon), save
+PATH-000N-STEP, and end with status 75. When the launcher starts the job again (--max-restarts),
+it continues from the newest checkpoint that the job has saved itself.
+
+Exit status: 0 done; 2 the command line or its files are wrong; 75 stopped on request after
+saving everything, start me again; any other: failed.
+"""
+
+
+def parse_args(argv=None):
+    """Read and check the command line, and fill in what it leaves open.
+
+    Returns
+    -------
+    argparse.Namespace
+        The value of each flag. It is not written into afterwards.
+
+    Raises
+    ------
+    UsageError
+        With one line that names the flag and what it takes.
+    """
+    given, unknown = _create_parser().parse_known_args(argv)  # not given: None
+    if unknown:
+        raise UsageError(f"unknown argument {unknown[0]!r}; --help lists the flags")
+    args = _fill_in(given)
+    _check(args, given)
+    _warn(given)
+    return args
+
+
+def check_devices(args, kind, num_devices):
+    """See that the flags go with this worker's devices.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    kind : {'cpu', 'gpu'}
+    num_devices : int
+
+    Raises
+    ------
+    UsageError
+    """
+    for flag in ALL:
+        for is_wrong, message in flag.device_checks:
+            if is_wrong(args, kind, num_devices):
+                raise UsageError(message.format(num_devices=num_devices, **vars(args)))
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        """Raise instead of printing the usage and exiting: see :func:`failure.exit_with`."""
+        raise UsageError(message)
+
+
+def _create_parser():
+    parser = _Parser(
+        prog="cifar10_dist.py",
+        description=DESCRIPTION,
+        epilog=ENDING,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for title, flags in FLAGS.items():
+        group = parser.add_argument_group(title)
+        for flag in flags:
+            _add(group, flag)
+    for name in WITHOUT_EFFECT:
+        parser.add_argument(name, nargs="?", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    return parser
+
+
+def _add(group, flag):
+    options = {"metavar": flag.shown, "help": flag.help}
+    if flag.default not in (None, "") and not callable(flag.default):
+        options["help"] += f"; default {flag.default}"
+    if isinstance(flag.takes, tuple):
+        options.update(choices=flag.takes, type=type(flag.takes[0]))
+    else:
+        options["type"] = flag.takes
+    if flag.alone is not None:
+        options.update(nargs="?", const=flag.alone)
+    group.add_argument(*flag.names.split(), **options)
+
+
+def _fill_in(given):
+    """Return all values: those given, and the defaults of the others."""
+    values, functions = dict(vars(given)), {}
+    for flag in ALL:
+        if flag.of(given) is None:
+            has_other = given.network == "fast" and flag.fast is not None
+            default = flag.fast if has_other else flag.default
+            if isinstance(default, str) and callable(flag.takes):
+                default = flag.takes(default)
+            (functions if callable(default) else values)[attribute_of(flag.name)] = default
+    for name, default in functions.items():  # in the table's order, for they see those before
+        values[name] = default(argparse.Namespace(**values))
+    return argparse.Namespace(**values)
+
+
+def _check(args, given):
+    for flag in ALL:
+        is_given = flag.of(given) is not None
+        if flag.excludes and is_given and getattr(given, attribute_of(flag.excludes)):
+            raise UsageError(f"{flag.name} and {flag.excludes} exclude each other")
+        for is_wrong, message in flag.checks:
+            if is_wrong(args):
+                raise UsageError(message.format(**vars(args)))
+
+
+def _warn(given):
+    """Tell of flags without effect, and of defaults that MXNet's older examples did not have."""
+    useless = [name for name in WITHOUT_EFFECT if hasattr(given, attribute_of(name))]
+    if useless:
+        warn(f"no effect here: {' '.join(useless)}")
+    others = [
+        f"{flag.name} {flag.default} (there {flag.older[1]})"
+        for flag in ALL
+        if flag.older and flag.older[0](given) and given.network != "fast"
+    ]
+    if others and is_first_worker():
+        warn(f"other defaults than in MXNet's older examples: {', '.join(others)}")

@@ -1,0 +1,192 @@
+"""What the watch makes of what happens; in a toy world, so that nobody has to wait."""
+
+import collections
+import signal
+
+import pytest
+from toy_world import ToyWorld
+
+from launch import parse_args
+from launcher.options.plan import plan
+from launcher.telling.output import Console
+from launcher.telling.record import Record
+from launcher.telling.writer import finish
+from launcher.watching.restarts import run_job
+
+TIME_BUDGET_S = 15
+RESTARTS = ("--max-restarts", "2", "--min-uptime", "30")
+
+
+@pytest.fixture
+def watch(capsys):
+    """A function that runs a job in a toy world: its status, and what the launcher said."""
+
+    def run(world, *options, signals=()):
+        job = plan(parse_args(["-n", "1", "-s", "1", "--no-check", *options, "x"]), {})
+        job.began = world.now
+        requests = collections.deque()
+        for seconds, number in signals:
+            world.later(seconds, lambda number=number: requests.append(number))
+        console = Console(requests)
+        status = run_job(job, console, Record(None, job, console.say, str), requests, world)
+        assert finish(console.writers, [])
+        return status, capsys.readouterr().err
+
+    return run
+
+
+def exits(status, after_s):
+    return [(after_s, {"report": "exit", "status": status})]
+
+
+def writes(text, after_s):
+    return [(after_s, {"report": "line", "stream": "err", "text": text, "end": "\n"})]
+
+
+def working(*acts, **more):
+    """A world in which the worker acts so, in each try."""
+    return ToyWorld({"worker-0": acts}, **more)
+
+
+def test_a_job_whose_worker_ends_with_0_ends_with_0(watch):
+    assert watch(working(exits(0, 50))) == (0, "")
+
+
+def test_a_failed_worker_is_told_with_its_time_and_its_last_line(watch):
+    status, said = watch(working(writes("oh no", 2) + exits(3, 5)))
+    assert status == 3
+    assert "[launch] worker 0 on localhost: ended with status 3, at " in said
+    assert said.endswith("5.0 s\n[launch] its last lines on standard error:\n[launch]   oh no\n")
+
+
+def test_a_login_that_hangs_is_given_up(watch):
+    status, said = watch(ToyWorld(logins={"d1": ["hangs"]}), "-H", "d1,")
+    assert (status, said) == (255, "[launch] d1: no connection: no answer within 30 s\n")
+
+
+def test_a_refused_login_is_told_beside_one_that_hangs(watch):
+    world = ToyWorld(logins={"d1": ["Permission denied (publickey)."], "d2": ["hangs"]})
+    status, said = watch(world, "-H", "d1,d2")
+    assert status == 255
+    assert "d1: no connection: Permission denied" in said
+    assert "d2: no connection: no answer within 30 s" in said
+
+
+def test_a_login_that_is_dropped_each_time_is_tried_six_times(watch):
+    world = ToyWorld(logins={"d1": ["dropped by a busy server"]})
+    status, said = watch(world, "-H", "d1,")
+    assert (status, world.opened["d1"]) == (255, 6)
+    assert "d1: no connection: dropped by a busy server" in said
+
+
+def test_a_host_that_does_not_answer_a_question_is_named(watch):
+    status, said = watch(ToyWorld(answers=()))
+    assert status == 255
+    assert "localhost: no answer within 120 s (a folder on a network that is away?)" in said
+
+
+def test_a_host_that_falls_silent_is_lost(watch):
+    status, said = watch(ToyWorld(silent_at_s=20))
+    assert status == 255
+    assert "localhost: not heard of for 10 s" in said
+
+
+@pytest.mark.parametrize("limit", ["60", "0.001"])
+def test_a_job_that_takes_too_long_gives_124(watch, limit):
+    assert watch(working(), "--timeout", limit) == (
+        124,
+        f"[launch] --timeout: not done after {limit} s\n",
+    )
+
+
+def test_the_limit_for_the_whole_job_counts_all_tries(watch):
+    world = working(exits(3, 40))
+    status, said = watch(world, "--timeout", "100", *RESTARTS)
+    assert (status, world.tries) == (124, 3)
+    assert said.endswith("--timeout: not done after 100 s\n")
+
+
+def test_the_limit_for_silence_counts_from_the_last_line(watch):
+    world = working(writes("a line", 50) + exits(0, 100))
+    assert watch(world, "--stall-timeout", "51")[0] == 0
+    status, said = watch(working(writes("a line", 50)), "--stall-timeout", "51")
+    assert status == 124
+    assert "--stall-timeout: no output from any process for 51 s" in said
+
+
+def test_a_failed_job_starts_again_as_often_as_allowed(watch):
+    world = working(exits(4, 50))
+    status, said = watch(world, *RESTARTS)
+    assert (status, world.tries) == (4, 3)
+    assert said.endswith("not restarted: that was --max-restarts 2\n")
+
+
+def test_a_job_that_fails_at_once_does_not_start_again(watch):
+    world = working(exits(4, 29))
+    status, said = watch(world, *RESTARTS)
+    assert (status, world.tries) == (4, 1)
+    assert "it failed 29 s after its start, sooner than --min-uptime 30" in said
+
+
+def test_the_time_to_end_the_other_processes_is_no_uptime(watch):
+    world = working(exits(4, 29), heeds_s=2)
+    assert watch(world, *RESTARTS)[0] == 4
+    assert world.tries == 1
+
+
+def test_a_wrong_command_line_is_not_tried_again(watch):
+    world = working(exits(2, 50))
+    status, said = watch(world, *RESTARTS)
+    assert (status, world.tries) == (2, 1)
+    assert "not restarted: with status 2" in said
+
+
+def test_saving_counts_as_a_restart(watch):
+    world = working(exits(75, 50))
+    status, said = watch(world, *RESTARTS)
+    assert (status, world.tries) == (75, 3)
+    assert "not restarted: that was --max-restarts 2" in said
+
+
+def test_saving_twice_without_progress_ends_the_job(watch):
+    world = working(exits(75, 1))
+    assert watch(world, *RESTARTS)[0] == 75
+    assert world.tries == 2
+
+
+def test_a_request_to_stop_is_no_failure_to_restart_after(watch):
+    world = working()
+    status, said = watch(world, *RESTARTS, signals=[(50, signal.SIGTERM)])
+    assert (status, world.tries, said) == (143, 1, "[launch] stopped by SIGTERM\n")
+
+
+def test_workers_that_save_on_request_make_75(watch):
+    world = working(heeds_with=75, heeds_s=10)
+    assert watch(world, signals=[(50, signal.SIGINT)])[0] == 75
+
+
+def test_a_worker_that_needs_longer_than_the_grace_is_killed(watch):
+    world = working(heeds_with=75, heeds_s=10)
+    assert watch(world, "--grace", "9", signals=[(50, signal.SIGINT)])[0] == 130
+
+
+def test_a_second_interrupt_does_not_wait_for_the_grace(watch):
+    world = working(heeds_with=75, heeds_s=10)
+    signals = [(50, signal.SIGINT), (51, signal.SIGINT)]
+    assert watch(world, signals=signals)[0] != 75 or world.now < 60
+
+
+def test_a_restart_waits_for_a_host_that_is_away(watch):
+    logins = {"d1": ["ready", "Connection refused", "ready"]}
+    world = working(exits(1, 50), [], exits(0, 50), logins=logins)
+    status, said = watch(world, "-H", "d1,", *RESTARTS)
+    assert (status, world.tries) == (0, 3)
+    assert "d1: no connection: Connection refused: waiting for the host, up to 600 s" in said
+
+
+def test_a_port_that_is_taken_meanwhile_makes_the_start_repeat(watch):
+    taken = writes("bind failed", 1) + exits(255, 1)
+    world = ToyWorld({"scheduler": [taken, []], "worker-0": [[], exits(0, 50)]})
+    status, said = watch(world)
+    assert (status, world.tries) == (0, 2)
+    assert "scheduler on localhost: ended with status 255: starting again" in said

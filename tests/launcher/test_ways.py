@@ -1,0 +1,80 @@
+"""The contract of a way of starting (`starting/way.py`), held by all of them."""
+
+import subprocess
+import sys
+
+import pytest
+
+from launch import parse_args
+from launcher.job.job import ROLES
+from launcher.options.plan import plan
+from launcher.remote.bootstrap import REMOTE_PYTHON
+from launcher.starting.way import PARTICULAR, BatchSystem
+from launcher.starting.ways import WAYS
+
+TIME_BUDGET_S = 10
+BATCH_SYSTEMS = [way for way in WAYS.values() if isinstance(way, BatchSystem)]
+ALLOCATION = {"SLURM_JOB_ID": "7", "PE_HOSTFILE": "unread"}
+each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+each_batch_system = pytest.mark.parametrize("way", BATCH_SYSTEMS, ids=lambda way: way.name)
+
+
+def job_of(way):
+    """A job with two workers that is started this way, on two hosts if it takes any."""
+    hosts = ["-H", "d1,d2"] if "hostfile" in way.options else []
+    words = ["-n", "2", "--launcher", way.name, *hosts, "--dry-run", "true"]
+    return plan(parse_args(words), ALLOCATION)
+
+
+@each_way
+def test_the_command_of_a_supervisor_is_a_program_of_the_way_and_carries_the_loader(way):
+    job = job_of(way)
+    argv, _ = way.supervisor(job.hosts[-1], job)
+    assert argv[0] in (*way.programs, sys.executable)
+    assert REMOTE_PYTHON in argv[-1]
+
+
+@each_way
+def test_an_address_is_a_text(way):
+    host = job_of(way).hosts[-1]
+    assert way.address(host, {"ssh": "10.0.0.1 50000 10.0.0.9 22"}) in (host.name, "10.0.0.9")
+
+
+@each_way
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("argv", [["sh", "-c", "exit 7"], [sys.executable, "-c", "exit(7)"]])
+def test_a_shielded_command_ends_like_the_command_itself(way, role, argv):
+    assert subprocess.run(way.shielded(role, argv), timeout=20).returncode == 7
+
+
+@each_way
+def test_a_program_that_is_not_installed_is_named_with_its_package(way):
+    for program in way.programs:
+        line = way.why_not(program, FileNotFoundError(2, "No such file", program))
+        assert line == f"{program} is not installed here: apt-get install {way.package}"
+
+
+@each_way
+def test_a_program_that_cannot_be_run_is_named_with_the_reason(way):
+    assert way.why_not("x", PermissionError(13, "Permission denied")) == "x: Permission denied"
+
+
+@each_way
+def test_the_options_of_a_way_are_among_those_that_not_all_ways_know(way):
+    assert set(way.options) <= set(PARTICULAR)
+
+
+@each_way
+def test_outside_of_a_batch_system_a_job_was_not_started_before(way):
+    assert way.earlier_tries({}) == 0
+
+
+@each_batch_system
+def test_a_batch_system_is_given_a_job_outside_of_an_allocation_only(way):
+    assert way.submits({}) and not way.submits(ALLOCATION)
+
+
+@each_batch_system
+def test_a_batch_system_names_all_that_its_script_needs(way):
+    needed = (way.title, way.mark, way.inside, way.job_id, way.restarts, way.ending, way.requeue)
+    assert all(needed) and way.directives(job_of(way), "/tmp")

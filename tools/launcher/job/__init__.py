@@ -1,0 +1,1 @@
+"""What a job is: its processes, hosts, addresses, environment and exit statuses."""

@@ -1,0 +1,192 @@
+"""What is to run where: the processes of a job, their places and their environment."""
+
+import re
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import List, Tuple
+
+from launcher.job.addresses import announced_address
+from launcher.job.hosts import Host
+from launcher.job.statuses import UsageError
+
+ROLES = ("scheduler", "server", "worker")
+
+
+@dataclass
+class Process:
+    """One process of the job.
+
+    `rank` is the one MXNet gives it (`announced_address` sees to that).
+    """
+
+    role: str
+    rank: int
+    host: Host
+
+    @property
+    def name(self):
+        """Unique in the job: `scheduler`, `server-0`, `worker-1`."""
+        return self.role if self.role == "scheduler" else f"{self.role}-{self.rank}"
+
+    def __str__(self):
+        return self.name.replace("-", " ")
+
+
+@dataclass
+class Job:
+    """All that is known before anything is started.
+
+    Attributes
+    ----------
+    hosts : list of Host
+        As given; the first one gets the scheduler.
+    source : str
+        The folder in which the launcher was started.
+    target : str or None
+        The folder on every host that `--sync-dst-dir` copies it to.
+    options : argparse.Namespace
+        The command line as it was parsed.
+    way : Way
+        The way of starting.
+    env : dict
+        role: what the user wants passed.
+    is_to_submit : bool
+        A batch system is to take it first, and will start the launcher again.
+    id : str
+        Differs from that of any other job.
+    earlier_tries : int
+        How often a batch system has started the job before.
+    watchers : tuple of int
+        Of a submitted job: see `allocation.watchers`.
+    """
+
+    command: List[str]
+    hosts: List[Host]
+    processes: List[Process]
+    source: str
+    target: str
+    options: object
+    way: object
+    env: dict
+    is_to_submit: bool = False
+    began: float = field(default_factory=time.monotonic)
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    earlier_tries: int = 0
+    watchers: Tuple[int, int] = None
+
+    def count(self, role, host=None):
+        """How many processes of a role there are (on one host)."""
+        return sum(p.role == role and host in (None, p.host) for p in self.processes)
+
+    @property
+    def directory(self):
+        """Where the command runs, on every host."""
+        return self.target or self.source
+
+    @property
+    def is_submitted(self):
+        """Does it run in an allocation that a batch system gave to this launcher's own script?"""
+        return self.watchers is not None
+
+    @property
+    def shows_ps_lite(self):
+        """Does the user want to see ps-lite's own messages?"""
+        return self.env["scheduler"].get("PS_VERBOSE", "") not in ("", "0")
+
+    @property
+    def argv(self):
+        """What is run: one word is a line for the shell, several are passed on as they are.
+
+        Variables in front of them are set by `env`, as MXNet's launcher had a shell set them.
+        """
+        if len(self.command) == 1:
+            return ["sh", "-c", self.command[0]]
+        return ["env", *self.command] if sets_variable(self.command[0]) else self.command
+
+
+def sets_variable(word):
+    """Is it like NAME=VALUE?"""
+    return re.match(r"[A-Za-z_]\w*=", word, re.ASCII) is not None
+
+
+def distribute(num_workers, num_servers, hosts, placement="round-robin"):
+    """Distribute processes over hosts.
+
+    Parameters
+    ----------
+    hosts : list of Host
+        The first one also gets the scheduler.
+    placement : {"round-robin", "fill"}
+        Round-robin is the published way: servers first, then workers, one host after the other.
+        `fill` gives every host as many workers as it has slots before it turns to the next, and
+        spreads the servers over the hosts that have workers.
+
+    Returns
+    -------
+    list of Process
+
+    Raises
+    ------
+    UsageError
+        `fill` has fewer slots than workers.
+    """
+    workers = [hosts[(num_servers + i) % len(hosts)] for i in range(num_workers)]
+    used = hosts
+    if placement == "fill":
+        slots = [host for host in hosts for _ in range(host.slots)]
+        if num_workers > len(slots):
+            raise UsageError(f"{num_workers} workers, but the hosts have {len(slots)} slots")
+        workers = slots[:num_workers]
+        used = list(dict.fromkeys(workers))
+    return (
+        [Process("scheduler", 0, hosts[0])]
+        + [Process("server", i, used[i % len(used)]) for i in range(num_servers)]
+        + [Process("worker", i, host) for i, host in enumerate(workers)]
+    )
+
+
+def environment(job, process, root, port, address, processors, attempt):
+    """The environment variables of a process: those of ps-lite, and a few of the launcher's.
+
+    Parameters
+    ----------
+    root, port : str, int
+        Where the scheduler listens.
+    address : str
+        IPv4 address of the process's host, as the others reach it.
+    processors : int
+        How many that host has.
+    attempt : int
+        Which try this is, from 1.
+    """
+    here = job.count("worker", process.host)
+    env = {"OMP_NUM_THREADS": str(max(1, processors // max(1, here)))}
+    env.update(job.env.get(process.role, {}))
+    env.update(
+        DMLC_ROLE=process.role,
+        DMLC_PS_ROOT_URI=root,
+        DMLC_PS_ROOT_PORT=str(port),
+        DMLC_NUM_WORKER=str(job.count("worker")),
+        DMLC_NUM_SERVER=str(job.count("server")),
+        DMLC_NODE_HOST=address,
+        DMLC_JOB_CLUSTER=job.way.name,
+        LAUNCH_JOB=job.id,
+        LAUNCH_ATTEMPT=str(attempt),
+        LAUNCH_MAX_RESTARTS=str(job.options.max_restarts),
+        LAUNCH_GRACE=f"{job.options.grace:g}",
+        LAUNCH_LOCAL_WORKERS=str(here),
+    )
+    if process.role == "scheduler":
+        env["PS_VERBOSE"] = "2"  # tells which node got which rank: see registration.py
+    else:
+        env["DMLC_NODE_HOST"] = announced_address(address, process.rank)
+        before = job.count("worker") if process.role == "server" else 0
+        env["DMLC_TASK_ID"] = str(before + process.rank)
+    if process.role == "worker":
+        env["LAUNCH_WORKER_ID"] = str(process.rank)
+        neighbours = [p for p in job.processes if (p.role, p.host) == ("worker", process.host)]
+        env["LAUNCH_LOCAL_RANK"] = str(neighbours.index(process))
+    env.setdefault("PYTHONFAULTHANDLER", "1")  # so that a stack can be had of one that hangs
+    env.setdefault("PYTHONUNBUFFERED", "1")  # so that lines come when they are printed
+    return env

@@ -1,0 +1,1 @@
+"""The options of `launch.py`, and the manual that explains them."""

@@ -1,0 +1,117 @@
+"""The options of `launch.py`, one line each; `manual.py` explains how they work together."""
+# ruff: noqa: E501  a table has one line an entry
+
+import argparse
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from launcher.options import manual
+from launcher.options.values import count, given, port, roles, seconds, whole
+from launcher.starting.ways import WAYS
+
+REQUIRED = object()
+PLACEMENTS = ("round-robin", "fill")
+
+
+@dataclass(frozen=True)
+class Flag:
+    """An option of the command line."""
+
+    names: str  # with a space between them
+    takes: Any  # an argparse type, a tuple of the possible values, or bool: it takes no value
+    default: Any  # a list: the option may be given several times
+    shown: str  # what --help calls the value
+    help: str
+
+
+# fmt: off
+FLAGS = {
+    "what and where": (
+        Flag("-n --num-workers", count, REQUIRED, "N", "number of workers"),
+        Flag("-s --num-servers", count, None, "N", "number of servers; default: as many as workers"),
+        Flag("-H --hostfile", given, None, "HOSTS", "a file of hosts, or names: d1,d2"),
+        Flag("--launcher", given, None, "NAME", f"{', '.join(WAYS)}; default: ssh with -H, else local"),
+        Flag("--sync-dst-dir", given, None, "DIR", "copy this folder to DIR on every host, and run there"),
+        Flag("--sync-exclude", given, [], "PATTERN", "do not copy these files"),
+        Flag("--placement", PLACEMENTS, "round-robin", None,
+             "round-robin (default): hosts in turn, ignoring slots; fill: slots of a host first"),
+        Flag("--ssh-option", given, [], "OPTION", "option of ssh itself, as in --ssh-option=-Ffile"),
+        Flag("--launcher-option", given, [], "OPTION",
+             "option of sbatch, srun, qsub or mpirun itself: --launcher-option=--partition=gpu"),
+        Flag("--port", port, None, "N", "port of the scheduler; default: a free one"),
+        Flag("--interface", given, None, "NAME", "network interface to use on the hosts; default: the one that routes"),
+        Flag("--p3", bool, False, None, "MXNet's P3 transport: small slices, by priority"),
+        Flag("command", argparse.REMAINDER, None, "COMMAND", "what to run in every role"),
+    ),
+    "environment of the processes": (
+        Flag("--env", given, [], "NAME[=VALUE]", "for all"),
+        Flag("--env-worker", given, [], "NAME[=VALUE]", "for workers"),
+        Flag("--env-server", given, [], "NAME[=VALUE]", "for servers"),
+    ),
+    "before the start": (
+        Flag("--check", bool, False, None, "only check whether the hosts are ready"),
+        Flag("--no-check", bool, False, None, "start without this check"),
+        Flag("--dry-run", bool, False, None, "only print a script that runs the same by hand"),
+    ),
+    "output": (
+        Flag("--log-dir", given, None, "DIR", "write a log of every process, and job.json"),
+        Flag("--show", roles, None, "WHICH", "show the output of these processes only: worker:0,server:*"),
+        Flag("--timestamps", bool, False, None, "put the time in front of every line"),
+    ),
+    "time limits (S in seconds) and restarts": (
+        Flag("--start-timeout", seconds, 600, "S", "limit for all processes to find each other; default 600, 0: no limit"),
+        Flag("--timeout", seconds, 0, "S", "limit for the whole job; default: no limit"),
+        Flag("--stall-timeout", seconds, 0, "S", "limit for silence of all processes; default: no limit"),
+        Flag("--grace", seconds, 15, "S", "time for workers to save after a request to stop; default 15"),
+        Flag("--max-restarts", whole, 0, "N", "start the whole job again after a failure, up to N times; default 0"),
+        Flag("--min-uptime", seconds, 30, "S", "do not restart a job that failed sooner; default 30"),
+    ),
+}
+# fmt: on
+
+
+class _Parser(argparse.ArgumentParser):
+    def print_usage(self, file=None):
+        """Print nothing: a mistake is told in one line, not in five."""
+
+
+def create_parser(description):
+    """Create the parser of the command line.
+
+    Parameters
+    ----------
+    description : str
+        What `--help` begins with: the docstring of `launch.py`, but for its line of usage.
+    """
+    parser = _Parser(
+        prog="launch.py",
+        usage="launch.py -n N [-s N] [-H HOSTS] [options] COMMAND",
+        description=re.sub(r"\n    launch.py.*\n", "", description),
+        epilog=manual.TEXT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    for title, flags in FLAGS.items():
+        group = parser.add_argument_group(title)
+        for flag in flags:
+            group.add_argument(*flag.names.split(), **_settings(flag))
+    return parser
+
+
+def _settings(flag):
+    """What argparse is told of a flag."""
+    if flag.takes is bool:
+        return {"action": "store_true", "help": flag.help}
+    settings = {"metavar": flag.shown, "help": flag.help, "default": flag.default}
+    if flag.takes is argparse.REMAINDER:
+        settings["nargs"] = flag.takes
+    elif isinstance(flag.takes, tuple):
+        settings["choices"] = flag.takes
+    else:
+        settings["type"] = flag.takes
+    if flag.default is REQUIRED:
+        settings.update(default=None, required=True)
+    if isinstance(flag.default, list):
+        settings["action"] = "append"
+    return settings

@@ -1,0 +1,141 @@
+"""From the command line to a job: what is to run where, and how it is started."""
+
+import os
+import re
+
+from launcher.job.environment import passed
+from launcher.job.hosts import LOCAL, read_hosts
+from launcher.job.job import Job, distribute
+from launcher.job.statuses import UsageError
+from launcher.starting import allocation
+from launcher.starting.way import PARTICULAR
+from launcher.starting.ways import WAYS
+
+
+def plan(args, environ=os.environ):
+    """Plan the job of a command line. Nothing is started or written.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        As parsed; it is only read.
+    environ : dict
+        The launcher's environment.
+
+    Returns
+    -------
+    Job
+
+    Raises
+    ------
+    UsageError
+        With one line that says what is wrong.
+    """
+    command = find_command(args)
+    way = find_way(args)
+    num_servers = count_servers(args)
+    check_ssh_options(args)
+    target = find_target(args)
+    if args.check and args.no_check:
+        raise UsageError("--check and --no-check contradict each other")
+    source = current_folder()
+    hosts = find_hosts(args, way, environ)
+    processes = distribute(args.num_workers, num_servers, hosts, args.placement)
+    env = passed(args, environ)
+    check_shown(args.show, processes)
+    job = Job(command, hosts, processes, source, target, args, way, env, way.submits(environ))
+    if way.is_batch_system and "LAUNCH_SUBMITTED" in environ:
+        job.id = environ["LAUNCH_SUBMITTED"]  # the same when the batch system starts it again
+        job.earlier_tries = way.earlier_tries(environ)
+        job.watchers = allocation.watchers()
+    return job
+
+
+def find_command(args):
+    """The command, without the `--` that may stand in front of it."""
+    command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    if args.check and not command:
+        return ["python"]
+    if not command:
+        raise UsageError("no command to run: it stands after the options")
+    if not command[0].strip():
+        raise UsageError("the command begins with an empty word: is a variable not set?")
+    return command
+
+
+def find_way(args):
+    """The way of starting, if there is such a one and it knows the options that are given."""
+    name = args.launcher or ("ssh" if args.hostfile else "local")
+    if name == "yarn":
+        raise UsageError("--launcher yarn is not written: --launcher ssh -H FILE can use its hosts")
+    if name not in WAYS:
+        raise UsageError(f"--launcher {name}: available are {', '.join(WAYS)}")
+    for option in PARTICULAR:
+        if getattr(args, option) and option not in WAYS[name].options:
+            knowing = ", ".join(other for other, way in WAYS.items() if option in way.options)
+            flag = "--" + option.replace("_", "-")
+            raise UsageError(f"{flag} is for --launcher {knowing}, not {name}")
+    for option in args.launcher_option:
+        if not option.startswith("-"):
+            raise UsageError(
+                f"--launcher-option {option!r}: write --launcher-option=--partition=gpu"
+            )
+    return WAYS[name]
+
+
+def count_servers(args):
+    """How many servers: as many as workers, if nobody said."""
+    num_servers = args.num_servers or args.num_workers
+    if num_servers > max(16, 4 * args.num_workers):
+        raise UsageError(f"-s {num_servers}: for {args.num_workers} workers that is too many")
+    return num_servers
+
+
+def check_ssh_options(args):
+    """Are they options, and none that turns off the check of host keys?"""
+    for option in args.ssh_option:
+        if not option.startswith("-"):
+            raise UsageError(
+                f"--ssh-option {option!r}: an option of ssh's, as in --ssh-option=-Ffile"
+            )
+        if re.search("(?i)stricthostkeychecking[ =]*(no|off)", option):
+            raise UsageError("--ssh-option: host keys are always checked; new hosts are accepted")
+
+
+def find_target(args):
+    """The folder of `--sync-dst-dir`, relative to the home there, or None."""
+    target = args.sync_dst_dir and re.sub("^~(/+|$)", "", args.sync_dst_dir)
+    if target is not None and re.fullmatch("[/ ]*|~.*", target):
+        raise UsageError(f"--sync-dst-dir {target!r}: name a folder")
+    return target
+
+
+def current_folder():
+    """Where the launcher was started."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise UsageError("the folder you are in was deleted: cd to another") from None
+
+
+def find_hosts(args, way, environ):
+    """The hosts of the job: those given, or those of the allocation that we are in."""
+    if "hostfile" not in way.options:
+        return [LOCAL]
+    hosts = read_hosts(args.hostfile) if args.hostfile else allocation.find_hosts(environ)
+    for host in hosts if not way.takes_logins else ():
+        if host.port or host.user:
+            raise UsageError(f"{host}: port and user are for --launcher ssh: leave them out")
+    if way.submits(environ):  # the batch system will choose them
+        return [LOCAL] * args.num_workers
+    if way.needs_hosts and not hosts:
+        raise UsageError(f"--launcher {way.name} needs the hosts: -H FILE, or -H d1,d2")
+    return hosts or [LOCAL]
+
+
+def check_shown(show, processes):
+    """Are there such processes?"""
+    for role, rank in show or ():
+        last = max(process.rank for process in processes if process.role == role)
+        if rank is not None and rank > last:
+            raise UsageError(f"--show {role}:{rank}: the last is {role}:{last}")

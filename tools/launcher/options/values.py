@@ -1,0 +1,53 @@
+"""What the values of the options look like: argparse's types."""
+
+import argparse
+import re
+
+from launcher.job.job import ROLES
+
+
+def given(text):
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is empty: is a variable not set?")
+    return text
+
+
+def count(text):
+    if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= 1000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1000")
+    return int(text)
+
+
+def seconds(text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return value
+
+
+def whole(text):
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def port(text):
+    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: 1 to 65535")
+    return int(text)
+
+
+def roles(text):
+    """Read `worker:0,server:*` as a set of (role, rank or None); a role alone means all of it."""
+    wanted = set()
+    for item in text.split(","):
+        match = re.fullmatch(r"(\w+)(?::(\*|[0-9]+))?", item.strip())
+        if not match or match[1] not in ROLES:
+            raise argparse.ArgumentTypeError(
+                f"{item!r} is not like worker:0, server:* or scheduler"
+            )
+        wanted.add((match[1], int(match[2]) if match[2] not in (None, "*") else None))
+    return wanted

@@ -1,0 +1,144 @@
+"""A script that runs a job by hand, host by host; no host is touched."""
+
+import os
+import re
+import shlex
+import subprocess
+
+from launcher.job import job as jobs
+from launcher.job.environment import SECRET, mask_words
+from launcher.starting import local, rsync
+
+PORT = 9091  # of the scheduler, without --port
+# The address of a host that routes to the scheduler's, or that of an interface. It is announced in
+# octal: see addresses.py.
+TOWARD = """import socket, sys
+probe = socket.socket(type=socket.SOCK_DGRAM)
+probe.connect((sys.argv[1], 9))
+print(probe.getsockname()[0])"""
+TOWARD_ROOT = f"python3 -c '{TOWARD}' \"$root\""
+OF_INTERFACE = r"ip -4 -o addr show dev {} | sed -n '1s/.* inet \([0-9.]*\).*/\1/p'"
+HERE_END = "END_OF_THIS_HOST"
+OCTAL = "printf '0%o.0%o.0%o.0%o' $(echo \"$own\" | tr . ' ')"
+
+
+def describe_job(job):
+    """The script: a block for each host, to be pasted there, or run here for a local job.
+
+    Returns
+    -------
+    str
+    """
+    lines = ["# The same by hand, in bash."]
+    if mask_words(job.argv) != job.argv:
+        lines.append("# *** stands for a part of the command that is not shown: put it in.")
+    hosts = list(dict.fromkeys(job.hosts))
+    is_alone = len(hosts) == 1 and not job.options.interface
+    addresses = [] if is_alone else _addresses(job)
+    if job.target:
+        lines.append("# Copy the folder, here:")
+        lines += [_quoted(rsync.copy_argv(host, job)) for host in hosts]
+    by_command = {host: job.way.reach(host, job, ["bash", "-s"]) for host in hosts}
+    is_script = any(by_command.values())  # else each block is pasted on its host
+    if is_script and addresses:
+        lines.append(f"root=$({_root_from_here(job)})")
+    for host in hosts:
+        processes = [process for process in job.processes if process.host == host]
+        lines.append(f"# {host}: {', '.join(map(str, processes))}")
+        login = job.way.login(host, job)
+        if login:
+            lines.append("# log in: " + _quoted(login).replace("\n", " "))
+        block = _block(job, host, processes, addresses)
+        if is_script:
+            argv = _quoted(by_command[host])
+            block = [f"{argv} \"${{root-}}\" <<'{HERE_END}' &", "root=$1", *block, HERE_END]
+        lines += block
+    return "\n".join(lines + ["wait"] * is_script)
+
+
+def _root_from_here(job):
+    """A command that prints the address of the first host."""
+    interface = job.options.interface
+    if interface:
+        how = ["sh", "-c", OF_INTERFACE.format(_quote(interface))]
+    else:
+        other = next(host for host in job.hosts if host != job.hosts[0])
+        how = ["python3", "-c", TOWARD, other.name]
+    return _quoted(job.way.reach(job.hosts[0], job, how))
+
+
+def _block(job, host, processes, addresses):
+    """What runs on one host. Ctrl-C ends it."""
+    secrets = sorted({name for p in processes for name in job.env[p.role] if SECRET.search(name)})
+    env = local.environment() if job.way.keeps_environment else {}
+    workers = max(1, job.count("worker", host))
+    is_absolute = os.path.isabs(job.directory)  # else it is in the home there
+    return [
+        "(",
+        "set -e",
+        "trap 'kill $(jobs -p); wait' INT TERM",
+        *(f': "${{{name}:?set it first, its value is not shown}}"' for name in secrets),
+        *addresses,
+        "unset PORT",  # MXNet would take it for its own
+        *([f"export PATH={_quote(env['PATH'])}"] if "PATH" in env else []),
+        "cd " + ("" if is_absolute else "~/") + _quote(job.directory),
+        f"threads=$(( $(nproc) > {workers} ? $(nproc) / {workers} : 1 ))",
+        *(_start(job, process, not addresses) for process in processes),
+        "wait",
+        ")",
+    ]
+
+
+def _addresses(job):
+    """Lines that set $root, the address of the scheduler, and $octal, that of this host."""
+    first, interface = job.hosts[0], job.options.interface
+    login = job.way.login(first, job)
+    root = _known_address(login) if login and not interface else None
+    return [
+        f"root={root}" if root else f': "${{root:?set it first: the IPv4 address of {first}}}"',
+        f"own=$({OF_INTERFACE.format(_quote(interface)) if interface else TOWARD_ROOT})",
+        f"octal=$({OCTAL})",
+    ]
+
+
+def _known_address(login):
+    """The IPv4 address of a host that was given as one, here or in ssh's configuration, or None."""
+    try:
+        done = subprocess.run(
+            [*login[:-2], "-G", *login[-2:]],  # before the -- and the name
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+    except OSError:
+        return None
+    found = re.search(rb"^hostname ([0-9]+(?:\.[0-9]+){3})$", done.stdout, re.MULTILINE)
+    return found and found[1].decode()
+
+
+def _start(job, process, is_alone):
+    """The line that starts a process, with its environment."""
+    loopback = "127.0.0.1"
+    env = jobs.environment(job, process, loopback, job.options.port or PORT, loopback, 1, 1)
+    words = {}
+    for name, value in env.items():
+        words[name] = f'"${name}"' if SECRET.search(name) else _quote(value)
+    if "OMP_NUM_THREADS" not in job.env[process.role]:
+        words["OMP_NUM_THREADS"] = "$threads"
+    if not is_alone:
+        words["DMLC_PS_ROOT_URI"] = words["DMLC_NODE_HOST"] = '"$root"'
+        if process.role != "scheduler":
+            words["DMLC_NODE_HOST"] = f'"{"0" * process.rank}$octal"'
+    assigned = " ".join(f"{name}={word}" for name, word in sorted(words.items()))
+    return f"# {process}\n{assigned} \\\n  {_quoted(mask_words(job.argv))} &"
+
+
+def _quoted(words):
+    return " ".join(map(_quote, words))
+
+
+def _quote(word):
+    """A word for bash; characters that a terminal does not take as they are stand as $'\\011'."""
+    if word.replace("\n", "").isprintable():
+        return shlex.quote(word)
+    plain = set(range(32, 127)) - set(b"\\'")
+    return "$'" + "".join(chr(b) if b in plain else f"\\{b:03o}" for b in os.fsencode(word)) + "'"

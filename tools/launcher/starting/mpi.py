@@ -1,0 +1,67 @@
+"""Start the supervisors of other hosts with mpirun, one mpirun a host.
+
+MPI places nothing here and carries no data: its launcher only takes the place of ssh. In an
+allocation of a batch system mpirun uses that system's own way to the hosts, elsewhere ssh.
+"""
+
+import errno
+import functools
+import os
+import shlex
+import subprocess
+
+from launcher.remote.bootstrap import REMOTE_PYTHON
+from launcher.starting.ssh import ssh_argv
+from launcher.starting.way import PARTICULAR, Way
+
+ONE_HOST = {  # by family: what runs one process on a host, on any of its processors
+    "Open MPI": ("--host", "{}", "--bind-to", "none"),
+    "MPICH": ("-hosts", "{}", "-bind-to", "none"),
+    "Intel MPI": ("-hosts", "{}", "-genv", "I_MPI_PIN", "off"),
+}
+
+
+@functools.lru_cache(maxsize=None)
+def family(is_dry_run=False):
+    """Whose mpirun is it? Each has options of its own."""
+    try:
+        done = subprocess.run(
+            ["mpirun", "--version"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+    except FileNotFoundError:
+        if is_dry_run:
+            return "Open MPI"
+        raise
+    said = done.stdout.decode("utf-8", "replace")
+    for name, sign in (("Open MPI", "Open MPI"), ("Intel MPI", "Intel(R) MPI"), ("MPICH", "HYDRA")):
+        if sign in said:
+            return name
+    raise OSError(errno.ENOEXEC, "neither Open MPI's, nor MPICH's, nor Intel's", "mpirun")
+
+
+class Mpi(Way):
+    """See `Way`."""
+
+    name = "mpi"
+    programs, package = ("mpirun",), "openmpi-bin (or mpich)"
+    options = PARTICULAR
+    needs_hosts = False
+
+    def reach(self, host, job, command):
+        words = [word.format(host.name) for word in ONE_HOST[family(job.options.dry_run)]]
+        return ["mpirun", "-n", "1", *words, *job.options.launcher_option, *command]
+
+    def supervisor(self, host, job):
+        _, *ssh_options = ssh_argv(host, job.options)
+        agent = shlex.join(["ssh", *ssh_options])
+        env = {
+            **os.environ,
+            "OMPI_MCA_plm_rsh_agent": agent,  # Open MPI 4
+            "PRTE_MCA_plm_ssh_agent": agent,  # Open MPI 5
+            "HYDRA_LAUNCHER_EXTRA_ARGS": shlex.join(ssh_options),  # MPICH
+            "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": shlex.join(ssh_options),  # Intel MPI
+        }
+        return self.reach(host, job, ["python3", "-I", "-c", REMOTE_PYTHON]), env

@@ -1,0 +1,122 @@
+"""Slurm: start supervisors with srun, one step a host, or submit a job with sbatch.
+
+Slurm signals all processes of a job at once when it wants the job to end: the workers, which are to
+save, but also the servers, without which they cannot. `shielded` keeps these alive.
+"""
+
+import re
+import shlex
+import subprocess
+
+from launcher.job.hosts import read_hosts
+from launcher.remote.bootstrap import REMOTE_PYTHON
+from launcher.starting import local
+from launcher.starting.way import BatchSystem, Submitted, submitted
+
+ONE_NODE = ("--nodes=1", "--ntasks=1", "--overlap", "--unbuffered", "--cpu-bind=none", "--mpi=none")
+ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED"}
+ENDED |= {"NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
+
+
+class Slurm(BatchSystem):
+    """See `BatchSystem`."""
+
+    name = "slurm"
+    programs, package = ("sbatch", "srun"), "slurm-client"
+    title, mark, inside = "Slurm", "#SBATCH", "SLURM_JOB_ID"
+    job_id, restarts = "$SLURM_JOB_ID", "${SLURM_RESTART_COUNT:-0}"
+    ending = "TERM"
+    requeue = "scontrol requeue $SLURM_JOB_ID"
+    # If slurmstepd, which waits for us, was killed, nobody tells Slurm of our end.
+    afterwards = "[ -e /proc/$PPID ] || scancel $SLURM_JOB_ID\n"
+
+    def reach(self, host, job, command):
+        extra = [] if job.is_submitted else job.options.launcher_option  # else they were for sbatch
+        return ["srun", *ONE_NODE, f"--nodelist={host.name}", *extra, *command]
+
+    def supervisor(self, host, job):
+        """As srun passes on the environment that it has, `python` means the same as here."""
+        command = ["python3", "-I", "-c", REMOTE_PYTHON]
+        return self.reach(host, job, command), local.environment()
+
+    def address(self, host, ready):
+        """The address under which Slurm knows the host."""
+        try:
+            done = subprocess.run(
+                ["scontrol", "--oneliner", "show", "node", host.name],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError:
+            return host.name
+        found = re.search(rb"\bNodeAddr=(\S+)", done.stdout)
+        return found[1].decode() if found else host.name
+
+    def shielded(self, role, argv):
+        """Servers and the scheduler ignore Slurm's request: the launcher ends them.
+
+        A shell that a worker was started by waits for it.
+        """
+        if role != "worker":
+            return ["sh", "-c", 'trap "" TERM USR1 USR2; exec "$@"', "sh", *argv]
+        if argv[:2] == ["sh", "-c"]:
+            return ["sh", "-c", f"trap : TERM USR1 USR2\n{argv[2]}"]
+        return argv
+
+    def earlier_tries(self, environ):
+        """How often Slurm has queued the job again."""
+        return int(environ.get("SLURM_RESTART_COUNT", 0))
+
+    def directives(self, job, folder):
+        options = job.options
+        hosts = [host.name for host in read_hosts(options.hostfile)] if options.hostfile else []
+        pattern = folder.replace("%", "%%") + "/launch-%j"
+        return [
+            "--job-name=launch",
+            f"--nodes={len(hosts) or options.num_workers}",
+            *([f"--nodelist={','.join(hosts)}"] if hosts else []),
+            "--ntasks-per-node=1",
+            "--export=ALL",
+            f'--output="{pattern}.out"',
+            f'--error="{pattern}.err"',
+            "--open-mode=append",
+            "--requeue",
+            f"--signal=B:USR1@{round(options.grace) + 60}",
+            *map(quoted, options.launcher_option),
+        ]
+
+    def submit(self, text, folder, environ):
+        said = submitted(["sbatch", "--parsable"], text, environ)
+        return SlurmJob(said.split(";")[0].strip())  # a cluster's name may follow
+
+
+def quoted(option):
+    """An option as a directive: sbatch reads it like a shell."""
+    name, equals, value = option.partition("=")
+    return f"{name}{equals}{shlex.quote(value)}" if value else option
+
+
+class SlurmJob(Submitted):
+    """See `Submitted`."""
+
+    def __init__(self, number):
+        self.id = number
+        self.stop_argv = ["scancel", "--batch", "--signal=TERM", self.id]
+        self.save_argv = ["scancel", "--signal=USR1", self.id]
+        self.cancel_argv = ["scancel", self.id]
+
+    def look(self):
+        done = subprocess.run(
+            ["scontrol", "--oneliner", "show", "job", self.id], capture_output=True, text=True
+        )
+        fields = dict(re.findall(r"(\w+)=(\S*)", done.stdout))
+        if "Invalid job id" in done.stderr:  # it ended so long ago that Slurm has forgotten it
+            return "not known any more", 1
+        state = fields.get("JobState", "UNKNOWN")
+        if state == "PENDING":
+            return f"PENDING ({fields['Reason']})", None
+        if state not in ENDED:
+            return state, None
+        code, number = map(int, fields["ExitCode"].split(":"))
+        status = 128 + number if number else code
+        return state, status or int(state != "COMPLETED")

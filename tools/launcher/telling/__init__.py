@@ -1,0 +1,1 @@
+"""Tell of a job: on the screen, in logs, and at its end in a few last lines."""

@@ -1,0 +1,82 @@
+"""The last thing on the screen: what ended the job, and what to do about it."""
+
+import re
+import time
+
+LONGEST = 400  # characters shown of a line; Python lists hundreds of modules after a crash
+# a pattern in the last lines, or None for any; the exit status, or None for any; the hint
+HINTS = (
+    (r"mpirun has detected an attempt to run as root", None,
+     "if you mean it: --launcher-option=--allow-run-as-root"),
+    (r"Host key verification failed|REMOTE HOST IDENTIFICATION", None,
+     "the host's key is not the one you know: if it was reinstalled, ssh-keygen -R HOST"),
+    (r"Permission denied \(", None,
+     "ssh has no key that this host takes: try `ssh HOST`, then ssh-copy-id or --ssh-option=-i…"),
+    (r"no connection: (kex_exchange_identification|Connection (closed|reset) by (?!UNKNOWN))", 255,
+     "its ssh server takes no more logins at once: raise MaxStartups in its sshd_config"),
+    (r"Connection refused", 255, "no ssh server listens there: is it started, is the port right?"),
+    (r"Could not resolve hostname", None, "no such name: the hosts file, or ~/.ssh/config?"),
+    (r"timed out|No route to host|Network is unreachable", 255, "is the host up, and in reach?"),
+    (r"is your shell clean", None,
+     "the login there prints something: `ssh HOST true` must print nothing (see its .bashrc)"),
+    (r"rsync: (command )?not found|command not found: rsync", None,
+     "the host needs rsync: apt-get install rsync"),
+    (r"source: (command )?not found", None,
+     "`sh` runs the line, and `source` is bash's: write `. FILE`, or bash -c '…'"),
+    (r"python3: (command )?not found|exec: python3", None,
+     "the host needs python3, 3.6 or later, on PATH for ssh without a login"),
+    (r"No space left on device", None, "the disk is full"),
+    (r"Too many open files", None, "too many processes for this host: raise `ulimit -n`"),
+    (r"Resource temporarily unavailable", None, "too many processes there: raise `ulimit -u`"),
+    (r"Address already in use|bind failed", None,
+     "another program has the port: leave out --port and a free one is taken"),
+    (r"ModuleNotFoundError|ImportError", None,
+     "is this the Python you installed into? `launch.py --check …` shows what each host has"),
+    (r"MemoryError|Cannot allocate memory|bad_alloc|out of memory", None,
+     "memory ran out: a smaller --batch-size, or fewer workers on a host"),
+    (None, 137, "SIGKILL often means memory ran out: `dmesg | grep -i kill` on that host tells"),
+    (None, 75, "it stopped on request and has saved: with --resume auto it goes on from there"),
+    (None, 127, "command not found: give its full path, or put it on PATH"),
+    (None, 126, "not executable: chmod +x, or put its interpreter in front"),
+    (None, 139, "a crash in native code: its stack is above, if Python could print it"),
+)  # fmt: skip
+
+
+def hint(text, status):
+    """Advice on what to try, or None."""
+    for pattern, of_status, advice in HINTS:
+        if of_status in (None, status) and (pattern is None or re.search(pattern, text)):
+            return advice
+    return None
+
+
+def explain(failure, log=None):
+    """The lines that end a job.
+
+    Parameters
+    ----------
+    failure : Failure
+        With `member` set if it was a process that failed.
+    log : path or None
+        Where its output is kept.
+    """
+    lines = [str(failure)]
+    member, said = failure.member, str(failure)
+    if member:
+        lines = [failure.subject()]
+        if member.ended:
+            clock = time.strftime("%H:%M:%S", time.localtime(member.ended))
+            ran = member.ended - (member.started or member.ended)
+            lines[0] += f", at {clock} after {ran:.1f} s"
+        last = member.errors or member.lines
+        if last:
+            where = " on standard error" if member.errors else ""
+            lines.append(f"its last lines{where}:")
+            lines += [f"  {line[:LONGEST]}" for line in last]
+            said += "\n".join(last)
+        if log:
+            lines.append(f"its log: {log}")
+    advice = hint(said, failure.status)
+    if advice:
+        lines.append(f"hint: {advice}")
+    return "\n".join(lines)

@@ -1,0 +1,111 @@
+"""The connections of one try, and what is reported of the hosts themselves."""
+
+import signal
+
+from launcher.job.statuses import shell_status
+from launcher.watching.logins import Logins
+
+SILENCE_S = 10  # a host that is silent for this long is lost
+
+
+class Links:
+    """A connection to each host of the job.
+
+    Attributes
+    ----------
+    by_host : dict
+        The Connection to each host.
+    """
+
+    def __init__(self, job, world, events, outcome, console, record):
+        self.job, self.outcome, self.console, self.record = job, outcome, console, record
+        self.logins = Logins(job, world, events)
+        self.by_host = {}
+
+    def all(self):
+        """All connections, also while another thread opens one again."""
+        return list(self.by_host.values())
+
+    def first(self):
+        """The connection to the host of the scheduler."""
+        return self.by_host[self.job.hosts[0]]
+
+    def order(self, order, **fields):
+        """Send an order to every host."""
+        for connection in self.all():
+            connection.order(order, **fields)
+
+    # Open and close
+
+    def open(self):
+        """Begin to log in to every host."""
+        for host in dict.fromkeys(self.job.hosts):
+            self.by_host[host] = self.logins.open(host)
+
+    def are_settled(self):
+        """Is every login done, or lost for good?"""
+        return all(connection.ready or connection.closed for connection in self.all())
+
+    def open_again(self):
+        """Try dropped logins again, and give up those that take too long."""
+        for host in self.logins.take_due():
+            self.by_host[host] = self.logins.open(host)
+        self.logins.give_up_slow(self.all())
+
+    def leave(self):
+        """Tell every supervisor to end what it has started, and itself."""
+        for host in self.logins.due:  # dropped, and not tried again
+            self.by_host[host].closed = True
+        self.order("leave")
+
+    def are_closed(self):
+        """Has every supervisor left?"""
+        return all(connection.closed for connection in self.all())
+
+    # Silence
+
+    def forgive_silence(self):
+        """Start to count the silence again: it was the launcher that did not listen."""
+        for connection in self.all():
+            connection.heard()
+
+    def lose_silent(self):
+        """End the connections to hosts that are silent for too long."""
+        for connection in self.all():
+            if connection.silent_s() > SILENCE_S and not connection.closed:
+                connection.kill()
+                why = f"{connection.host}: not heard of for {SILENCE_S} s"
+                self.outcome.fail(why, 255, kind="away")
+
+    # Reports
+
+    def take_ready(self, connection, **facts):
+        """A supervisor runs, and tells of its host."""
+        connection.ready = facts
+        self.record.host(connection.host, **{k: facts[k] for k in ("hostname", "python")})
+
+    def take_said(self, connection, text):
+        """A line of ssh, or of another program between here and the supervisor."""
+        if connection.ready and not self.outcome.is_over:  # before: a greeting, or the cause
+            self.console.say(f"{connection.host}: {text}")
+
+    def take_asked(self, connection, number):
+        """The batch system wants the host back."""
+        self.outcome.is_asked = True
+        message = f"{connection.host}: the batch system sent {signal.Signals(number).name}"
+        self.outcome.fail(message, 128 + number, kind="asked")
+
+    def take_leaving(self, connection, why):
+        """A supervisor ends, and not always because it was told to."""
+        if why != "it was told to":
+            self.outcome.fail(f"{connection.host}: the supervisor there ends: {why}", 1)
+
+    def take_closed(self, connection, status):
+        """A connection has ended; a dropped login is tried again, any other end is a failure."""
+        if not self.outcome.failure and self.logins.postpone(connection):
+            return
+        connection.closed = True
+        status = shell_status(status)
+        if connection.given_up or (status <= 1 and not connection.ready):  # srun, mpirun: 1
+            status = 255
+        self.outcome.fail(connection.why_closed(), status or 1, kind="away")

@@ -1,0 +1,109 @@
+"""The processes of one try, and what is reported of them."""
+
+import collections
+from dataclasses import dataclass, field
+
+from launcher.job.job import Process
+from launcher.job.statuses import describe, shell_status
+from launcher.watching.connection import Connection
+
+
+@dataclass
+class Member:
+    """A process of the job, and how it ran."""
+
+    process: Process
+    connection: Connection
+    pid: int = None
+    started: float = None  # in seconds since 1970
+    ended: float = None
+    status: int = None  # -n for signal n
+    told: bool = False  # the launcher asked it to end
+    errors: collections.deque = field(default_factory=lambda: collections.deque(maxlen=20))
+    lines: collections.deque = field(default_factory=lambda: collections.deque(maxlen=20))
+
+
+class Members:
+    """All of them.
+
+    Attributes
+    ----------
+    by_name : dict
+        The Member with each name; empty until the processes are started.
+    """
+
+    def __init__(self, world, outcome, links, console, record):
+        self.world, self.outcome, self.links = world, outcome, links
+        self.console, self.record = console, record
+        self.by_name = {}
+
+    def add(self, process, connection):
+        """Expect reports of a process."""
+        self.by_name[process.name] = Member(process, connection)
+
+    def living(self, role=None):
+        """Those that have not ended."""
+        members = self.by_name.values()
+        return [m for m in members if m.ended is None and role in (None, m.process.role)]
+
+    def names(self, role=None):
+        """The names of those that have not ended."""
+        return [member.process.name for member in self.living(role)]
+
+    def are_out_of_reach(self, role=None):
+        """Is none left on a host that can be reached?"""
+        return all(member.connection.closed for member in self.living(role))
+
+    def signal(self, number, names):
+        """Send a signal to the named processes."""
+        self.links.order("signal", number=int(number), names=names)
+
+    def stop(self, grace, names=None):
+        """TERM, then KILL after the grace, to the named processes or to all."""
+        for member in self.living():
+            member.told = member.told or names is None or member.process.name in names
+        self.links.order("stop", grace=grace, names=names)
+
+    # Reports
+
+    def take_started(self, connection, name, pid):
+        """A process has been started."""
+        if name in self.by_name:
+            self.by_name[name].pid, self.by_name[name].started = pid, self.world.time()
+
+    def take_line(self, connection, name, stream, text, end):
+        """A process wrote a line."""
+        member = self.by_name.get(name)
+        if member is None:  # a check, whose output is for the launcher
+            connection.answers.append(text)
+            return
+        if text:
+            member.lines.append(text)  # a command may send its errors there: 2>&1
+            if stream == "err":
+                member.errors.append(text)
+        self.record.line(member.process, text, end)
+        self.console.line(member.process, stream, text, end)
+
+    def take_hung(self, connection, name):
+        """A process does nothing in its exit; only of workers that means something."""
+        member = self.by_name.get(name)
+        if member and member.process.role == "worker":  # others are idle whenever workers compute
+            self.outcome.fail("printed a traceback, and has hung in its exit for 10 s", 1, member)
+
+    def take_exit(self, connection, name, status, why=""):
+        """A process has ended."""
+        member = self.by_name.get(name)
+        if member is None:
+            connection.answers.append(None)
+            return
+        member.ended, member.status = self.world.time(), status
+        if why:
+            member.errors.append(why)
+        if status == 0 or member.told:
+            return
+        if not self.living("worker") and member.process.role != "worker":
+            self.console.say(f"{member.process} {describe(status)} after all workers had ended")
+            return
+        is_port_taken = name == "scheduler" and "bind failed" in " ".join(member.lines)
+        kind = "again" if is_port_taken else "failed"
+        self.outcome.fail(describe(status), shell_status(status), member, kind)
