@@ -3,10 +3,10 @@
 
     python benchmarks/checkpoint_cost.py [--network resnet18_v1] [--optimizer adam] [--repeats 5]
 
-A save holds the training up while it takes copies; a thread writes them while the next steps run,
-which are a little slower meanwhile. Both are measured: the time of STEPS steps with a save before
-them, less the time of as many without. The epoch it is compared with is CIFAR-10's 50,000 images at
-the measured speed. Prints a table and adds a line to benchmarks/results/saving.csv.
+A save stops the training while it takes copies. Then a thread writes them, which slows the next
+steps a little. Both are measured: the time of STEPS steps after a save, minus the time of as many
+without one. They are compared with an epoch of CIFAR-10's 50,000 images at the measured speed.
+Prints a table and adds a line to benchmarks/results/saving.csv.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Two programs measured side by side: alternating order, fresh processes, medians, an interval.
 
-A machine's speed drifts: other tenants, heat, the clock of the processor. So A and B take turns in
-the order A B B A, as often as wished, and what is told is the ratio of their medians with a
-bootstrap interval (Efron 1979), never a figure alone.
+A machine's speed drifts: other tenants, heat, the clock of the processor. So A and B run in the
+order A B B A, as often as wished. The result is the ratio of their medians with a bootstrap
+interval (Efron 1979), never a figure alone.
 """
 
 import statistics
@@ -68,7 +68,7 @@ def take_turns(contenders, rounds, report=print):
     rounds : int
         Each runs every program twice.
     report : callable
-        Told a line after each run.
+        Called with a line after each run.
 
     Returns
     -------

@@ -54,7 +54,7 @@ def fast_one_process(options):
 
 
 def two_workers(batch_size, targets, network="resnet18_v1", steps=40, lines=10):
-    """Two workers beside two processes that have nothing to do with each other, and beside DDP."""
+    """Two workers beside two independent processes, and beside DDP."""
 
     def measure(options):
         size = {"network": network, "batch_size": batch_size, "steps": steps, "lines": lines}
@@ -95,7 +95,7 @@ def loader(options):
 
 
 def reading(options):
-    """Training on images that are read and changed, beside one repeated batch."""
+    """Training with reading and augmentation, beside one repeated batch."""
     repeated = ours("fast", options=["--benchmark", "1"])
     read = ours("fast", options=["--benchmark", "0"])
     found = take_turns(
@@ -126,7 +126,7 @@ def published(options):
     records += ["--data-val", f"{options.data}/cifar10_val.rec"]
     job = [*LAUNCH, "-n", "2", "-s", "2", sys.executable]
     train = [*job, "cifar10_dist/cifar10_dist.py", *records]
-    # So few epochs learn more from images that are moved less.
+    # In so few epochs, smaller shifts of the images teach more.
     fast = [*train, "--network", "fast", "--dtype", "auto", "--batch-size", "128"]
     fast += ["--pad-size", "1", "--num-epochs"]
     part = ["--num-examples", "40000"]  # of an epoch: enough for the quick one
@@ -220,7 +220,7 @@ def link(rate):
 
 
 def ladder(options):
-    """From the published way of training to ours, a change at a time."""
+    """From the published way of training to ours, one change at a time."""
     program = [sys.executable, "benchmarks/ladder.py", "--rungs"]
     alone, together = {}, {}
     for rung in range(6):

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""How the cost of the exchange grows with the workers: measured, beside what no program can beat.
+"""How the cost of the exchange grows with the workers: measured, beside the physical limit.
 
     sudo python benchmarks/growth.py            measure 1 to 8 workers, and draw
     sudo python benchmarks/growth.py --quick    fewer of them, each once
     python benchmarks/growth.py --draw          draw again what was measured
 
 Each worker has a host of its own, of tools/cluster.py, with a server on it and a cable of a fixed
-rate. Eight workers cannot compute at once on a few cores, so growth_worker.py sleeps for as long as
-computing would take, and exchanges real arrays. The work of a worker is fixed: the ideal is a flat
+rate. Eight workers cannot compute at once on a few cores, so growth_worker.py sleeps instead of
+computing, and exchanges real arrays. The work of a worker is fixed: the ideal is a flat
 line. Writes growth.csv and growth.svg, and prints the table for RESULTS.md.
 """
 

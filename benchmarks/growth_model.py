@@ -1,7 +1,6 @@
-"""What exchanging gradients costs at least, and how measured costs go on to more hosts.
+"""The least cost of exchanging gradients, and an extrapolation of measured costs to more hosts.
 
-Sizes are in bytes, rates in bytes a second, and a cable carries as much in one direction while it
-carries in the other.
+Sizes are in bytes, rates in bytes a second. A cable has its full rate in both directions at once.
 """
 
 import re
@@ -11,11 +10,11 @@ import numpy as np
 
 from contenders import Failed
 
-UNITS = {"kbit": 125, "mbit": 125_000, "gbit": 125_000_000}  # bytes a second, as tc has them
+UNITS = {"kbit": 125, "mbit": 125_000, "gbit": 125_000_000}  # bytes a second of tc's units
 
 
 def bytes_a_second(rate):
-    """Turn a rate as tc has it, such as 200mbit, into bytes a second."""
+    """Turn a rate in tc's notation, such as 200mbit, into bytes a second."""
     found = re.fullmatch(r"([\d.]+)([kmg]bit)", rate)
     if not found:
         raise Failed(f"--rate {rate}: not like 200mbit or 1gbit")
@@ -36,7 +35,7 @@ def servers_everywhere(workers, size, rate, latency=0.0):
     rate : float
         Of a host's cable, bytes a second each way.
     latency : float
-        Seconds of a message without content: one there, one back.
+        Seconds of an empty message; an exchange takes one in each direction.
 
     Returns
     -------
@@ -65,7 +64,7 @@ def bytes_of_host(workers, size):
 
 
 def in_turn(forward, backward, exchange):
-    """Seconds of a step that computes first and exchanges then."""
+    """Seconds of a step that first computes, then exchanges."""
     return forward + backward + exchange
 
 
@@ -113,9 +112,9 @@ class Fit:
 
 
 def fit(workers, exchanges, of_many, round_trip, size, rate):
-    """Fit the model of :func:`expected`, its relative errors to the exchanges the least squares.
+    """Fit the model of :func:`expected` to the exchanges: least squares of the relative errors.
 
-    So what one worker needs, which has nothing but copies to make, counts as much as the rest.
+    So a single worker's short time, only for copies, counts as much as the others.
 
     Parameters
     ----------

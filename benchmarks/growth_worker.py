@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One worker of growth.py: it sleeps in the place of computing, and sends for real.
+"""One worker of growth.py: it sleeps instead of computing, and exchanges real arrays.
 
     python tools/launch.py -n 2 -s 2 --launcher local "python benchmarks/growth_worker.py"
 

@@ -12,7 +12,7 @@ NAME = "bench"
 
 @contextlib.contextmanager
 def cluster(hosts, rate=None):
-    """Bring hosts up (Linux, root), and down again.
+    """Start hosts (Linux, root), and stop them at the end.
 
     Yields
     ------
@@ -36,7 +36,7 @@ def control(*words):
 
 
 def bytes_sent():
-    """Return what all hosts have put on their cables so far."""
+    """Return the bytes that all hosts have sent so far."""
     return sum(map(int, re.findall(r"sent (\d+) bytes", control("status"))))
 
 

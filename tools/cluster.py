@@ -14,8 +14,8 @@
 
 Each host is a set of Linux namespaces: its own network address on a bridge, host name, process
 table, /home, /run and /dev/shm, and an OpenSSH server with a key made for this cluster. You log in
-as `ubuntu`, with this Python first on PATH. All else of the file system is this machine's. Hosts
-live as long as the processes that hold their namespaces, and what they hold goes with them.
+as `ubuntu`, with this Python first on PATH. The rest of the file system is that of this machine. A
+host lives as long as the process that holds its namespaces.
 
 `--with slurm`, `sge`, `mpi`, or several with commas, also puts up Debian's Slurm, Grid Engine or
 Open MPI. Log in to d1 (`ssh d1`) to type `sinfo`, `sbatch`, `qsub` or `mpirun`. These hosts share
@@ -97,7 +97,7 @@ def parse_args(argv):
     actions = parser.add_subparsers(dest="action", required=True)
     for name, function in ACTIONS.items():
         action = actions.add_parser(name, allow_abbrev=False)
-        # before or after the action, as it comes to mind
+        # allowed before and after the action
         action.add_argument("--name", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
         if function in (ssh, set_link):
             action.add_argument("host")

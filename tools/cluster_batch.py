@@ -1,13 +1,13 @@
-"""What the batch systems of `cluster.py` share: where their files lie, and how one is found.
+"""What the batch systems of `cluster.py` have in common.
 
 A system is a module `cluster_NAME.py` with
 
     NEEDED                      program: Debian package
     READY                       a command for d1 that prints one line for each host that can work
-    write_files(d1, addresses)  before the hosts start: what they share
+    write_files(d1, addresses)  before the hosts start: write the files that they share
     start(folder, name)         on a host: cover paths of this machine, start daemons
 
-What hosts share lies in the folder of d1.
+The files that hosts share are in the folder of d1.
 """
 
 import importlib
@@ -16,12 +16,12 @@ import pathlib
 import subprocess
 import time
 
-READY_S = 30  # all hosts can work by then
+READY_S = 30  # by then all hosts can work
 SYSTEMS = ("mpi", "sge", "slurm")
 
 
 def system(name):
-    """The module of a batch system."""
+    """Return the module of a batch system."""
     return importlib.import_module(f"cluster_{name}")
 
 
@@ -30,9 +30,9 @@ def mount(*arguments):
 
 
 def cover(path, folder):
-    """Put a folder's own `path` in place of this machine's: `folder/var/log/x` over `/var/log/x`.
+    """Mount a path of the folder over that of this machine: `folder/var/log/x` over `/var/log/x`.
 
-    Only the mount namespace of the host sees it.
+    Only the host's mount namespace changes.
     """
     own = pathlib.Path(folder, path.lstrip("/"))
     own.mkdir(parents=True, exist_ok=True)
@@ -40,7 +40,7 @@ def cover(path, folder):
 
 
 def start_daemon(folder, *command, **variables):
-    """Start a program, not to become a daemon by itself, its output in a file of the host."""
+    """Start a program that stays in the foreground; a file of the host gets its output."""
     (folder / "log").mkdir(exist_ok=True)
     with open(folder / "log" / command[0], "w") as log:
         subprocess.Popen(
@@ -48,17 +48,17 @@ def start_daemon(folder, *command, **variables):
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env={"PATH": os.environ["PATH"], **variables},  # nothing of who typed `up`
+            env={"PATH": os.environ["PATH"], **variables},  # nothing from the environment of `up`
         )
 
 
 def working(name, cluster):
-    """How many hosts can work for a system."""
+    """Return how many hosts are ready to run jobs of a system."""
     return len(cluster.ask("d1", system(name).READY).splitlines())
 
 
 def why_not(name, cluster):
-    """Wait until all hosts can work for a system: None, or what a daemon has said last."""
+    """Wait until all hosts are ready; return None, or the last lines of a daemon."""
     hosts = cluster.state["addresses"]
     end = time.monotonic() + READY_S
     while time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""One host of `cluster.py`: its files, and the process that is its process number 1.
+"""One host of `cluster.py`: its files, and its process number 1.
 
 Run as `python cluster_host.py FOLDER NAME [SYSTEM …]`, already inside new namespaces.
 """
@@ -29,14 +29,14 @@ Subsystem sftp internal-sftp
 
 
 def write_files(folder, name, addresses):
-    """What a host needs of its own.
+    """Write the files that each host has of its own.
 
     Parameters
     ----------
     folder : pathlib.Path
-        The host's; the cluster's is its parent.
+        The folder of the host, in that of the cluster.
     addresses : dict
-        Of all hosts, by name.
+        The addresses of all hosts, by name.
     """
     (folder / "home" / "ubuntu").mkdir(parents=True)
     keygen = ["ssh-keygen", "-qt", "ed25519", "-N", "", "-C", name, "-f", folder / "host_key"]
@@ -56,7 +56,7 @@ def write_files(folder, name, addresses):
 
 
 def make_private(folder, name, systems):
-    """Cover what a host must not share with this machine."""
+    """Mount over the folders that a host must not share with this machine."""
     socket.sethostname(name)
     # Clusters with a batch system nearly always share /home, for scripts and what they print.
     home = (folder.parent / "d1" if systems else folder) / "home"
@@ -73,13 +73,13 @@ def make_private(folder, name, systems):
 
 
 def expect(word):
-    """Wait for a word from `cluster.py up`; end, and the host with us, if it is gone."""
+    """Wait for a word from `cluster.py up`; if that has ended, end this host."""
     if sys.stdin.readline() != f"{word}\n":
         sys.exit(1)
 
 
 def main(folder, name, systems):
-    """Be process number 1: start the daemons, then reap what nobody waits for."""
+    """Be process number 1: start the daemons, then reap orphans."""
     make_private(folder, name, systems)
     expect("wired")
     subprocess.Popen([shutil.which("sshd"), "-D", "-e", "-f", folder / "sshd_config"])

@@ -27,7 +27,7 @@ def write_files(d1, addresses):
 
 
 def start(folder, name):
-    """Put our mpirun over the one of this machine, which is seen as /run/mpirun from here on."""
+    """Mount our mpirun over that of this machine, which becomes /run/mpirun."""
     pathlib.Path("/run/mpirun").touch()
     mount("--bind", shutil.which("mpirun"), "/run/mpirun")
     mount("--bind", folder.parent / "d1" / "mpirun", shutil.which("mpirun"))

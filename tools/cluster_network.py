@@ -1,8 +1,7 @@
 """Put up the hosts of `cluster.py`, and take them down.
 
-Everything hangs on the processes that hold the namespaces: one for the switch, one for each host.
-When they end, the kernel takes down addresses, cables, mounts and all that ran inside. Until `up`
-is done they end with it.
+One process holds the namespaces of the switch, and one those of each host. When it ends, the kernel
+removes its addresses, cables, mounts and processes. If `up` is interrupted, these processes end.
 """
 
 import contextlib
@@ -23,7 +22,7 @@ from cluster_host import write_files
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HOST_NAME = re.compile(r"d\d+")
-# A login that outlives us, and the host, ends all the same.
+# A login ends by itself when we and the host are gone.
 ENDS = ("-oConnectTimeout=10", "-oServerAliveInterval=3", "-oServerAliveCountMax=3")
 CONGESTION_CONTROLS = pathlib.Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 NEEDED = {  # program: Debian package
@@ -49,11 +48,11 @@ Host {name}
 
 
 class Problem(Exception):
-    """Said in one line, status 2."""
+    """A problem for the user: one line, status 2."""
 
 
 def run(*command, inside=None, check=True):
-    """Run a command, in the network namespace of a process if one is given; its output."""
+    """Return a command's output; ``inside`` is a process whose network namespace it runs in."""
     if inside:
         command = ("nsenter", f"--net=/proc/{inside}/ns/net", *command)
     done = subprocess.run(list(map(str, command)), text=True, capture_output=True)
@@ -63,7 +62,7 @@ def run(*command, inside=None, check=True):
 
 
 def require(systems=()):
-    """Say what is missing, all of it at once."""
+    """Raise a :class:`Problem` that names all that is missing."""
     if not sys.platform.startswith("linux"):
         raise Problem(f"needs Linux's network namespaces; this is {platform.system()}")
     os.environ["PATH"] += os.pathsep + "/usr/sbin:/sbin"
@@ -77,7 +76,10 @@ def require(systems=()):
 
 
 def born(pid):
-    """When a process started, in ticks since boot: with its number, who it is. None if gone."""
+    """Return when a process started, in ticks since boot; None if it is gone.
+
+    With its number this identifies it.
+    """
     try:
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -86,7 +88,7 @@ def born(pid):
 
 
 class Cluster:
-    """One cluster, by the folder that describes it."""
+    """One cluster, described by the files in its folder."""
 
     def __init__(self, name):
         self.folder = ROOT / ".cluster" / name  # the unnamed one is .cluster itself
@@ -100,7 +102,7 @@ class Cluster:
 
     @contextlib.contextmanager
     def locked(self):
-        """One `up` or `down` at a time."""
+        """Let other calls of `up` and `down` wait."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.folder / "lock", "w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -115,19 +117,19 @@ class Cluster:
                         (ROOT / ".cluster").rmdir()
 
     def living(self):
-        """Names of the parts that are up."""
+        """Return the names of the parts that are up."""
         holders = self.state["holders"]
         return [name for name, (pid, start) in holders.items() if start and born(pid) == start]
 
     def pid(self, name):
-        """The process that holds a part's namespaces."""
+        """Return the number of the process that holds a part's namespaces."""
         if name not in self.living():
             names = ", ".join(self.state["addresses"]) or "none"
             raise Problem(f"no host {name!r} is up (there are: {names})")
         return self.state["holders"][name][0]
 
     def hold(self, name, *command):
-        """Start a process that holds namespaces. Until it reads `keep` it ends when we do."""
+        """Start a process that holds namespaces; until it reads `keep`, it ends when we end."""
         flags = ["--net"] if name == "switch" else ["--net", "--mount", "--uts", "--ipc", "--pid"]
         flags += [] if name == "switch" else ["--fork", "--kill-child=KILL", "--mount-proc"]
         with open(self.folder / f"{name}.log", "w") as log:
@@ -149,7 +151,7 @@ class Cluster:
         raise Problem(f"unshare: {log or process.returncode}")
 
     def up(self, count, rate, systems):
-        """Start everything, or nothing."""
+        """Start everything; after an error, nothing is left."""
         names = [f"d{i + 1}" for i in range(count)]
         asked = {"rate": rate, "with": systems}
         is_same = asked.items() <= self.state.items()
@@ -199,7 +201,7 @@ class Cluster:
             raise
 
     def wire_uplink(self, pid):
-        """A cable to this machine, in the first network from 10.77.0 to 10.77.254 that is free."""
+        """Connect the bridge to this machine; return the first free network from 10.77.0 on."""
         used = run("ip", "-4", "route", "show", "table", "all") + run("ip", "-4", "addr")
         for third in range(255):
             peer = ("type", "veth", "peer", "name", "uplink", "netns", pid)
@@ -216,7 +218,7 @@ class Cluster:
         raise Problem("no free network between 10.77.0.0/24 and 10.77.254.0/24")
 
     def wire_switch(self, pid):
-        """A bridge in a namespace of its own, with one cable to this machine; its network."""
+        """Create a bridge, with one cable to this machine; return its network."""
         subnet = self.wire_uplink(pid)
         link = self.state["link"]
         run("ip", "addr", "add", f"{subnet}.1/24", "dev", link)
@@ -227,7 +229,7 @@ class Cluster:
         return subnet
 
     def wire(self, name, address, rate):
-        """A cable from the bridge to a host, shaped at both ends."""
+        """Connect the bridge and a host by a cable, with the rate set at both ends."""
         switch, host = (self.state["holders"][part][0] for part in ("switch", name))
         peer = ("type", "veth", "peer", "name", "eth0", "netns", host)
         run("ip", "link", "add", name, *peer, inside=switch)
@@ -246,7 +248,7 @@ class Cluster:
             run("tc", "qdisc", "add", "dev", device, *shape, inside=pid)
 
     def write_lists(self):
-        """What ssh and the launcher need to know."""
+        """Write the files for ssh and the launcher."""
         config, known = "", ""
         for name, address in self.state["addresses"].items():
             config += SSH_CONFIG.format(name=name, address=address, cluster=self.folder)
@@ -256,7 +258,7 @@ class Cluster:
         (self.folder / "hosts").write_text("".join(f"{n}\n" for n in self.state["addresses"]))
 
     def hand_over(self):
-        """Let who has called sudo log in to the hosts, and nobody else."""
+        """Let only the user who called sudo log in to the hosts."""
         if "SUDO_UID" in os.environ:
             ids = int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"])
             for path in [self.folder, *self.folder.iterdir()]:
@@ -264,12 +266,12 @@ class Cluster:
                     os.chown(path, *ids)
 
     def ask(self, name, command):
-        """What a command on a host prints; nothing if it cannot be reached."""
+        """Return what a command on a host prints; nothing if the host cannot be reached."""
         ssh = ("ssh", "-F", self.folder / "ssh_config", "-oBatchMode=yes", *ENDS, name)
         return run(*ssh, command, check=False)
 
     def wait_for(self, name):
-        """Until a host lets us in."""
+        """Wait until a host accepts logins."""
         for _ in range(50):
             if self.ask(name, "hostname").strip() == name:
                 return
@@ -278,7 +280,7 @@ class Cluster:
         raise Problem(f"{name} did not start: {log[-1] if log else 'it said nothing'}")
 
     def down(self):
-        """Kill the holders; their namespaces, and all that ran in them, go with them."""
+        """Kill the holders: the kernel removes their namespaces and all processes in them."""
         # Else the link went with the switch, and may be another cluster's by now.
         is_wired = self.has_wired or ("link" in self.state and "switch" in self.living())
         for name in self.living():

@@ -130,7 +130,7 @@ report_variables NONE
 
 
 def write_files(d1, addresses):
-    """The cell, which all hosts read, and what the qmaster is to read once."""
+    """Write the cell, which all hosts read, and the files that the qmaster reads once."""
     cell = d1 / CELL
     cell.mkdir(parents=True)
     (cell / "bootstrap").write_text(BOOTSTRAP)
@@ -149,7 +149,7 @@ def write_files(d1, addresses):
 
 
 def changed(text, values):
-    """A configuration with other values."""
+    """Return a configuration with other values."""
     for key, value in values.items():
         text = re.sub(rf"^{key}\b.*", f"{key} {value}", text, flags=re.M)
     return text
@@ -174,7 +174,7 @@ def spool(folder):
 
 
 def scheduler_configuration():
-    """Wait until the qmaster answers, and return what its scheduler goes by."""
+    """Wait until the qmaster answers, and return its scheduler's configuration."""
     while True:
         answer = subprocess.run(["qconf", "-ssconf"], capture_output=True, text=True)
         if answer.returncode == 0:
@@ -183,7 +183,7 @@ def scheduler_configuration():
 
 
 def configure(folder):
-    """Tell the qmaster what it takes from `qconf` only."""
+    """Tell the qmaster the settings that only `qconf` can make."""
     (folder / "scheduler").write_text(changed(scheduler_configuration(), SCHEDULER))
     subprocess.run(["qconf", "-Msconf", folder / "scheduler"], check=True)
     subprocess.run(["qconf", "-Aq", folder / "all.q"], check=True)

@@ -54,7 +54,7 @@ GRES_CONF = "Name=gpu File=/run/gpu[0-1]\n"
 
 
 def write_files(d1, addresses):
-    """One configuration and one munge key for all hosts."""
+    """Write one configuration and one munge key for all hosts."""
     etc = d1 / "etc" / "slurm"
     etc.mkdir(parents=True)
     (etc / "slurm.conf").write_text(SLURM_CONF.format(count=len(addresses)))

@@ -1,6 +1,9 @@
 """The data sets that can be downloaded: their files, SHA-1 sums and addresses."""
 
+import gzip
+import hashlib
 import os
+import zlib
 from dataclasses import dataclass
 
 
@@ -8,9 +11,10 @@ from dataclasses import dataclass
 class Collection:
     """Files that belong together.
 
-    ``files`` maps their names to their SHA-1, ``urls`` are the folders to try. With ``archive``,
-    all files come in one tar archive of that name, whose own sum is ``archive_sha1``. ``mirror`` is
-    the folder in the mirror that the environment variable ``MXNET_GLUON_REPO`` names.
+    ``files`` maps their names to their SHA-1, ``urls`` are the folders to try. The sum of a packed
+    file, ``NAME.gz``, is of what is inside, as gzip packs the same bytes in many ways. With
+    ``archive``, all files come in one tar archive of that name, whose own sum is ``archive_sha1``.
+    ``mirror`` is the folder in the mirror that the variable ``MXNET_GLUON_REPO`` names.
     """
 
     title: str
@@ -22,8 +26,22 @@ class Collection:
 
     @property
     def downloads(self):
-        """What to download: name and SHA-1 of each file, or of the archive."""
-        return {self.archive: self.archive_sha1} if self.archive else self.files
+        """The names of what to download: of the archive, or of each file."""
+        return [self.archive] if self.archive else list(self.files)
+
+    @property
+    def sums(self):
+        """The SHA-1 of each file, and of the archive, by name."""
+        return {**self.files, self.archive: self.archive_sha1}
+
+    def sum_of(self, name, data):
+        """Return the SHA-1 of a file or of the archive; None of what gzip cannot unpack."""
+        if name.endswith(".gz") and name != self.archive:
+            try:
+                data = gzip.decompress(data)
+            except (OSError, EOFError, zlib.error):
+                return None
+        return hashlib.sha1(data).hexdigest()
 
     def addresses_of(self, name):
         """Return the addresses to try, the mirror first."""
@@ -37,8 +55,7 @@ class Collection:
         return f"no address gave {self.title}; where there is a network, {do}"
 
 
-# The sums are those in MXNet's own loaders, mxnet.gluon.data.vision.CIFAR10 and MNIST.
-CIFAR10 = Collection(  # Krizhevsky 2009, binary version
+CIFAR10 = Collection(  # Krizhevsky 2009, binary version; the sums stand in MXNet's own loader too
     title="CIFAR-10",
     files={
         "data_batch_1.bin": "aadd24acce27caa71bf4b10992e9e7b2d74c2540",
@@ -56,10 +73,10 @@ CIFAR10 = Collection(  # Krizhevsky 2009, binary version
 MNIST = Collection(  # LeCun, Cortes and Burges
     title="MNIST",
     files={
-        "train-images-idx3-ubyte.gz": "6c95f4b05d2bf285e1bfb0e7960c31bd3b3f8a7d",
-        "train-labels-idx1-ubyte.gz": "2a80914081dc54586dbdf242f9805a6b8d2a15fc",
-        "t10k-images-idx3-ubyte.gz": "c3a25af1f52dad7f726cce8cacb138654b760d48",
-        "t10k-labels-idx1-ubyte.gz": "763e7fa3757d93b0cdec073cef058b2004252c17",
+        "train-images-idx3-ubyte.gz": "c3557c10f29b266e19b3eeee1553c85e0ef4a8ea",
+        "train-labels-idx1-ubyte.gz": "adbf52269f5d842899f287c269e2883e40b4f6e2",
+        "t10k-images-idx3-ubyte.gz": "65e11ec1fd220343092a5070b58418b5c2644e26",
+        "t10k-labels-idx1-ubyte.gz": "a6d52cc628797e845885543326e9f10abb8a6f89",
     },
     urls=(
         "https://ossci-datasets.s3.amazonaws.com/mnist",

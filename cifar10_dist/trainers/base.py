@@ -1,4 +1,4 @@
-"""What the rest of the program may use of a Trainer, whichever way it exchanges gradients."""
+"""The members of a Trainer that the rest of the program may use."""
 
 import mxnet as mx
 
@@ -7,16 +7,16 @@ class JobTrainer(mx.gluon.Trainer):
     """A Trainer of one worker of a job. All workers make the same calls.
 
     Ways of training inherit from this class and add no public members: the training loop, the
-    reports and the checkpoints know no other.
+    reports and the checkpoints use only these.
 
     Attributes
     ----------
     devices : list of mxnet.Context
-        Of this worker.
+        The devices of this worker.
     learned : list of mxnet.gluon.Parameter
-        Those with gradients, sorted by name.
+        The parameters with gradients, sorted by name.
     learning_rate : float
-        Of the last update that this worker knows of.
+        The rate of the last update that this worker knows of.
     unsaved : str or None
         What :meth:`collect_state` leaves out, in words for the user.
     """
@@ -50,15 +50,15 @@ class JobTrainer(mx.gluon.Trainer):
         super().step(batch_size, ignore_stale_grad)
 
     def epoch_done(self, workers):
-        """Make the weights those that an evaluation should see. They are, where workers update."""
+        """Get the weights ready for an evaluation; nothing to do if the workers update."""
 
     def measure_staleness(self, workers):
-        """Tell how late the gradients of all workers were since the last call.
+        """Return how late the gradients of all workers were since the last call.
 
         Returns
         -------
         dict
-            ``staleness_mean`` and ``staleness_max``, in updates by other workers; empty where no
+            ``staleness_mean`` and ``staleness_max``, in updates by other workers; empty if no
             gradient comes late.
         """
         return {}
@@ -68,20 +68,20 @@ class JobTrainer(mx.gluon.Trainer):
         return []
 
     def collect_state(self):
-        """Take down what a training needs besides the weights to go on, for a checkpoint.
+        """Return what a checkpoint needs besides the weights, to continue the training.
 
         Returns
         -------
         facts : dict or None
             Plain numbers, for JSON; None if there is nothing to save.
         arrays : dict of NDArray
-            Copies on the CPU that do not change any more; they may still be on their way.
+            Copies on the CPU that do not change any more; MXNet may still be copying them.
         """
         return None, {}
 
     def restore_state(self, facts, arrays):
-        """Put back what :meth:`collect_state` took down, before the first step.
+        """Restore what :meth:`collect_state` returned, before the first step.
 
-        What another way of training, or another optimizer, has saved is left alone. The arrays are
+        What another way of training, or another optimizer, has saved is ignored. The arrays are
         NumPy's here.
         """

@@ -9,7 +9,7 @@ from itertools import combinations
 import pytest
 
 from launching import ROOT
-from sampler import SplitSampler, epoch_permutation
+from sampler import GlobalBatchSampler, epoch_permutation
 
 TIME_BUDGET_S = 10
 FOLDER = ROOT / "notebooks" / "images"
@@ -74,4 +74,4 @@ def test_the_split_epoch_is_what_the_sampler_gives():
     for rank in range(2):
         (top,) = [y for _, word, y in words if word == f"worker {rank}"]
         _, *squares = [word for _, word, y in words if abs(y - top) < 3]
-        assert [int(word) for word in squares] == list(SplitSampler(21, 2, rank, order, 8))
+        assert [int(word) for word in squares] == list(GlobalBatchSampler(order, 8, 2, rank))

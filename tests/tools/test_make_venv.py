@@ -90,6 +90,7 @@ def test_no_driver_gets_the_cpu_packages_without_further_words(monkeypatch):
     assert make_venv.choose_device() == ("cpu", None)
 
 
+@pytest.mark.long
 @linux_x86_64
 def test_the_user_has_the_last_word_on_the_device(project):
     said = {device: make(project, "--python", PYTHON, "--device", device)[1] for device in DEVICES}
