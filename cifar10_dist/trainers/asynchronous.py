@@ -37,14 +37,7 @@ def allow_for_staleness(lr, momentum, num_workers):
 
 
 def explain_staleness(asked, chosen, num_workers):
-    """Return lines that say which settings differ from ``asked``.
-
-    Parameters
-    ----------
-    asked, chosen : dict of str to float
-        By the names of the optimizer's options; it may have no such option.
-    num_workers : int
-    """
+    """Return lines that say which of the optimizer's options were not ``chosen`` as ``asked``."""
     changed = [
         f"{name.replace('_', ' ')} {chosen[name]:g} instead of {value:g}"
         for name, value in asked.items()

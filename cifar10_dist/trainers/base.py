@@ -17,8 +17,6 @@ class JobTrainer(mx.gluon.Trainer):
         The parameters with gradients, sorted by name.
     learning_rate : float
         The rate of the last update that this worker knows of.
-    loss_scale : float
-        Gradients are too large by this factor, which keeps small ones of float16 above zero.
     unsaved : str or None
         What :meth:`collect_state` leaves out, in words for the user.
     """
@@ -41,22 +39,13 @@ class JobTrainer(mx.gluon.Trainer):
 
         It is the number of examples of all workers. In float16 it is smaller by ``loss_scale``, by
         which :meth:`step` divides the gradients.
-
-        Parameters
-        ----------
-        batch : loader.Batch
         """
         return batch.global_size / self.loss_scale
 
     def step(self, batch_size=1, ignore_stale_grad=False):
         """Exchange the gradients of a batch with the other workers, and update the weights.
 
-        Parameters
-        ----------
-        batch_size : int
-            1, because the losses were divided by :meth:`loss_divisor`.
-        ignore_stale_grad : bool
-            As for MXNet's Trainer.
+        ``batch_size`` is 1 where the losses were divided by :meth:`loss_divisor`.
         """
         super().step(batch_size, ignore_stale_grad)
 
@@ -93,10 +82,6 @@ class JobTrainer(mx.gluon.Trainer):
     def restore_state(self, facts, arrays):
         """Restore what :meth:`collect_state` returned, before the first step.
 
-        What another way of training, or another optimizer, has saved is ignored.
-
-        Parameters
-        ----------
-        facts : dict or None
-        arrays : dict of ndarray
+        What another way of training, or another optimizer, has saved is ignored. The arrays are
+        NumPy's here.
         """
