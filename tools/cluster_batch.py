@@ -40,7 +40,7 @@ def cover(path, folder):
 
 
 def start_daemon(folder, *command, **variables):
-    """Start a program, not to become a daemon by itself, its output in a file of the host."""
+    """Start a program in the foreground, with its output in a file of the host."""
     (folder / "log").mkdir(exist_ok=True)
     with open(folder / "log" / command[0], "w") as log:
         subprocess.Popen(

@@ -29,7 +29,7 @@ Subsystem sftp internal-sftp
 
 
 def write_files(folder, name, addresses):
-    """What a host needs of its own.
+    """Write the files that a host has for itself.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def make_private(folder, name, systems):
 
 
 def expect(word):
-    """Wait for a word from `cluster.py up`; end, and the host with us, if it is gone."""
+    """Wait for a word from `cluster.py up`; if that has ended, end too, and with us the host."""
     if sys.stdin.readline() != f"{word}\n":
         sys.exit(1)
 

@@ -49,7 +49,7 @@ Host {name}
 
 
 class Problem(Exception):
-    """Said in one line, status 2."""
+    """A problem that is told in one line; the status is then 2."""
 
 
 def run(*command, inside=None, check=True):
@@ -77,7 +77,7 @@ def require(systems=()):
 
 
 def born(pid):
-    """When a process started, in ticks since boot: with its number, who it is. None if gone."""
+    """When a process started, in ticks since boot; None if it has ended."""
     try:
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -127,7 +127,7 @@ class Cluster:
         return self.state["holders"][name][0]
 
     def hold(self, name, *command):
-        """Start a process that holds namespaces. Until it reads `keep` it ends when we do."""
+        """Start a process that holds namespaces. It ends with us, until it reads `keep`."""
         flags = ["--net"] if name == "switch" else ["--net", "--mount", "--uts", "--ipc", "--pid"]
         flags += [] if name == "switch" else ["--fork", "--kill-child=KILL", "--mount-proc"]
         with open(self.folder / f"{name}.log", "w") as log:
@@ -248,7 +248,7 @@ class Cluster:
         (self.folder / "hosts").write_text("".join(f"{n}\n" for n in self.state["addresses"]))
 
     def hand_over(self):
-        """Let who has called sudo log in to the hosts, and nobody else."""
+        """Let only the user who called sudo log in to the hosts."""
         if "SUDO_UID" in os.environ:
             ids = int(os.environ["SUDO_UID"]), int(os.environ["SUDO_GID"])
             for path in [self.folder, *self.folder.iterdir()]:
@@ -261,7 +261,7 @@ class Cluster:
         return run(*ssh, command, check=False)
 
     def wait_for(self, name):
-        """Until a host lets us in."""
+        """Wait until a host lets us in."""
         for _ in range(50):
             if self.ask(name, "hostname").strip() == name:
                 return

@@ -149,7 +149,7 @@ def write_files(d1, addresses):
 
 
 def changed(text, values):
-    """A configuration with other values."""
+    """A configuration with some values changed."""
     for key, value in values.items():
         text = re.sub(rf"^{key}\b.*", f"{key} {value}", text, flags=re.M)
     return text
@@ -183,7 +183,7 @@ def scheduler_configuration():
 
 
 def configure(folder):
-    """Tell the qmaster what it takes from `qconf` only."""
+    """Tell the qmaster what only `qconf` can tell it."""
     (folder / "scheduler").write_text(changed(scheduler_configuration(), SCHEDULER))
     subprocess.run(["qconf", "-Msconf", folder / "scheduler"], check=True)
     subprocess.run(["qconf", "-Aq", folder / "all.q"], check=True)

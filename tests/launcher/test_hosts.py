@@ -14,11 +14,7 @@ TIME_BUDGET_S = 10
 
 names = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,20}", fullmatch=True)
 hosts = st.builds(
-    Host,
-    names,
-    st.none() | st.integers(1, 65535),
-    st.integers(1, 4096),
-    st.none() | names,
+    Host, names, st.none() | st.integers(1, 65535), st.integers(1, 4096), st.none() | names
 )
 
 

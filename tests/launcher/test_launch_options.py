@@ -72,10 +72,7 @@ def test_a_plan_leaves_the_parsed_options_as_they_are():
         (["-n", "2", ""], "the command begins with an empty word: is a variable not set?"),
         (["-n", "2", "", "train.py"], "the command begins with an empty word"),
         (["-n", "2", "--sync", "d", "x"], "--sync"),
-        (
-            ["-n", "2", "--launcher", "mesos", "x"],
-            "--launcher mesos: available are local, ssh,",
-        ),
+        (["-n", "2", "--launcher", "mesos", "x"], "--launcher mesos: available are local, ssh,"),
         (["-n", "2", "--launcher", "yarn", "x"], "--launcher yarn is not written: "),
         (["-n", "2", "--launcher", "ssh", "x"], "--launcher ssh needs the hosts"),
         (["-n", "2", "-H", "no/such/file", "x"], "no/such/file: No such file"),
