@@ -39,7 +39,7 @@ def find_hosts(environ=os.environ):
 
 
 def watchers():
-    """The two processes above this one in a submitted job: the batch script, and the one that runs it.
+    """The two processes above this one in a submitted job: the batch script, and what runs it.
 
     Once one of the two is killed, the batch system may count the job as ended. It tells us nothing.
 
