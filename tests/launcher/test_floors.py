@@ -7,12 +7,7 @@ from launching import ROOT
 
 TIME_BUDGET_S = 5
 LAUNCHER = ROOT / "tools" / "launcher"
-FLOORS = [
-    ("options",),
-    ("watching",),
-    ("starting", "telling"),
-    ("job", "remote"),
-]
+FLOORS = [("options",), ("watching",), ("starting", "telling"), ("job", "remote")]
 
 
 def test_every_import_of_the_launcher_goes_down():

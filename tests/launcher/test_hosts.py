@@ -14,11 +14,7 @@ TIME_BUDGET_S = 10
 
 names = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,20}", fullmatch=True)
 hosts = st.builds(
-    Host,
-    names,
-    st.none() | st.integers(1, 65535),
-    st.integers(1, 4096),
-    st.none() | names,
+    Host, names, st.none() | st.integers(1, 65535), st.integers(1, 4096), st.none() | names
 )
 
 
@@ -144,3 +140,11 @@ def test_parts_of_the_lines_that_ps_lite_writes_are_known():
     for part in (begin + end, begin, end):
         assert Registration().take(part)
     assert not Registration().take("a line of the program: request=0")
+
+
+@pytest.mark.parametrize("node, wrong", [(9, []), (11, ["worker-0"])])
+def test_a_node_that_was_given_another_rank_than_its_own_is_named(node, wrong):
+    nodes = Registration()
+    where = "role=worker, ip=0177.00.00.01, port=9"
+    assert nodes.take(f"ps-lite/src/van.cc:1: assign rank={node} to node {where}")
+    assert nodes.wrong() == wrong

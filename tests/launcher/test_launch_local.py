@@ -80,15 +80,6 @@ def test_a_signal_to_the_launcher_lets_the_workers_save(tmp_path, number):
     assert not job.left()
 
 
-def test_workers_that_do_not_save_make_128_plus_the_signal(tmp_path):
-    job = Job(tmp_path, "-n", 2, "--no-check", "echo up; exec sleep 60")
-    job.wait_for("[worker 0] up")
-    job.popen.send_signal(signal.SIGTERM)
-    assert job.wait(10) == 143
-    assert "stopped by SIGTERM" in job.last_words()
-    assert not job.left()
-
-
 def test_the_program_below_a_shell_has_time_to_save(tmp_path):
     program = (
         "import signal, sys, time\nsignal.signal(15, lambda *_: (time.sleep(1), sys.exit(75)))"
@@ -137,17 +128,6 @@ def test_an_interrupt_after_the_last_worker_only_ends_the_servers(tmp_path):
     time.sleep(0.5)
     job.popen.send_signal(signal.SIGINT)
     assert job.wait(8) == 0, job.text()
-    assert not job.left()
-
-
-def test_a_second_interrupt_stops_at_once(tmp_path):
-    stubborn = "trap '' TERM; echo up; while :; do sleep 0.2; done"
-    job = Job(tmp_path, "-n", 1, "--no-check", shell(worker0=stubborn))
-    job.wait_for("[worker 0] up")
-    job.popen.send_signal(signal.SIGINT)
-    time.sleep(0.5)
-    job.popen.send_signal(signal.SIGINT)
-    assert job.wait(3) == 130
     assert not job.left()
 
 

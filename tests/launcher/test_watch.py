@@ -86,7 +86,7 @@ def test_a_host_that_does_not_answer_a_question_is_named(watch):
 
 
 def test_a_host_that_falls_silent_is_lost(watch):
-    status, said = watch(ToyWorld(silent_at_s=20))
+    status, said = watch(working(exits(0, 40), silent_at_s=20))
     assert status == 255
     assert "localhost: not heard of for 10 s" in said
 
@@ -107,9 +107,9 @@ def test_the_limit_for_the_whole_job_counts_all_tries(watch):
 
 
 def test_the_limit_for_silence_counts_from_the_last_line(watch):
-    world = working(writes("a line", 50) + exits(0, 100))
-    assert watch(world, "--stall-timeout", "51")[0] == 0
-    status, said = watch(working(writes("a line", 50)), "--stall-timeout", "51")
+    act = writes("a line", 50) + exits(0, 110)
+    assert watch(working(act), "--stall-timeout", "61")[0] == 0
+    status, said = watch(working(act), "--stall-timeout", "51")
     assert status == 124
     assert "--stall-timeout: no output from any process for 51 s" in said
 

@@ -78,3 +78,8 @@ def test_a_batch_system_is_given_a_job_outside_of_an_allocation_only(way):
 def test_a_batch_system_names_all_that_its_script_needs(way):
     needed = (way.title, way.mark, way.inside, way.job_id, way.restarts, way.ending, way.requeue)
     assert all(needed) and way.directives(job_of(way), "/tmp")
+
+
+def test_a_local_job_inside_of_a_submitted_one_was_not_submitted_itself():
+    job = plan(parse_args(["-n", "1", "true"]), {"LAUNCH_SUBMITTED": "slurm-7"})
+    assert not job.is_submitted and job.id != "slurm-7"

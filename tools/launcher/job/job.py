@@ -35,45 +35,21 @@ class Process:
 
 @dataclass
 class Job:
-    """All that is known before anything is started.
-
-    Attributes
-    ----------
-    hosts : list of Host
-        As given; the first one gets the scheduler.
-    source : str
-        The folder in which the launcher was started.
-    target : str or None
-        The folder on every host that `--sync-dst-dir` copies it to.
-    options : argparse.Namespace
-        The command line as it was parsed.
-    way : Way
-        The way of starting.
-    env : dict
-        role: what the user wants passed.
-    is_to_submit : bool
-        A batch system is to take it first, and will start the launcher again.
-    id : str
-        Differs from that of any other job.
-    earlier_tries : int
-        How often a batch system has started the job before.
-    watchers : tuple of int
-        Of a submitted job: see `allocation.watchers`.
-    """
+    """All that is known before anything is started."""
 
     command: List[str]
-    hosts: List[Host]
+    hosts: List[Host]  # as given; the first one gets the scheduler
     processes: List[Process]
-    source: str
-    target: str
-    options: object
-    way: object
-    env: dict
-    is_to_submit: bool = False
+    source: str  # the folder in which the launcher was started
+    target: str  # where `--sync-dst-dir` copies it to on every host, or None
+    options: object  # the command line as it was parsed
+    way: object  # of starting: see `starting/way.py`
+    env: dict  # role: the variables that the user wants passed
+    is_to_submit: bool = False  # a batch system takes it first, and starts the launcher again
     began: float = field(default_factory=time.monotonic)
-    id: str = field(default_factory=lambda: secrets.token_hex(8))
-    earlier_tries: int = 0
-    watchers: Tuple[int, int] = None
+    id: str = field(default_factory=lambda: secrets.token_hex(8))  # unlike that of any other job
+    earlier_tries: int = 0  # how often a batch system has started it before
+    watchers: Tuple[int, int] = None  # of a submitted job: see `allocation.watchers`
 
     def count(self, role, host=None):
         """How many processes of a role there are (on one host)."""
@@ -106,7 +82,7 @@ class Job:
 
 
 def sets_variable(word):
-    """Is it like NAME=VALUE?"""
+    """Does a word look like NAME=VALUE?"""
     return re.match(r"[A-Za-z_]\w*=", word, re.ASCII) is not None
 
 

@@ -92,7 +92,7 @@ def count_servers(args):
 
 
 def check_ssh_options(args):
-    """Are they options, and none that turns off the check of host keys?"""
+    """Refuse what is no option, and options that turn off the check of host keys."""
     for option in args.ssh_option:
         if not option.startswith("-"):
             raise UsageError(
@@ -134,7 +134,7 @@ def find_hosts(args, way, environ):
 
 
 def check_shown(show, processes):
-    """Are there such processes?"""
+    """Is there each process that `--show` names?"""
     for role, rank in show or ():
         last = max(process.rank for process in processes if process.role == role)
         if rank is not None and rank > last:

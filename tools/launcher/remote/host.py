@@ -37,7 +37,7 @@ def own_address(toward, interface):
 
 
 def listen(address, wanted):
-    """Listen at a port, a free one without `wanted`.
+    """Listen at the port `wanted`, or at a free one.
 
     Returns
     -------

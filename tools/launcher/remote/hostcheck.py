@@ -66,11 +66,7 @@ def check_mxnet(program):
     if "mxnet" in found:
         return found.get("python"), found["mxnet"], None
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    return (
-        found.get("python"),
-        None,
-        f"{program}: {lines[-1] if lines else done.returncode}",
-    )
+    return (found.get("python"), None, f"{program}: {lines[-1] if lines else done.returncode}")
 
 
 def check_reach(address):

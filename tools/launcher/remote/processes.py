@@ -91,7 +91,7 @@ def _signals(pid, kind):
 
 
 def kill_family(mark, sessions):
-    """KILL them; returns who was alive. Once is not enough: one may fork meanwhile."""
+    """KILL these processes and return them. Repeat it until none is left: one may have forked."""
     send_signal(signal.SIGKILL, sessions, os.killpg)
     living = family(mark, sessions)
     send_signal(signal.SIGKILL, living)
@@ -195,7 +195,7 @@ class Child:
         self.ticks = 0
 
     def family(self):
-        """What it started and what that forked, as far as it still lives."""
+        """Its living processes: the one that was started, and what that forked."""
         return family(self.mark, (self.pid,))
 
     def signal(self, number):
@@ -234,7 +234,7 @@ class Child:
         self.deadline = min(self.deadline or deadline, deadline)
 
     def insist(self, now):
-        """End a shell, too, if it goes on with its next command after the stopped one.
+        """End a shell, too, that goes on with its next command after a program was stopped.
 
         First let it end by itself, with the status of that command: the first thread of a program
         may be dead for a while before the program is, and the shell hears of it only then.
@@ -248,7 +248,7 @@ class Child:
             send_signal(signal.SIGTERM, self.family())
 
     def note_line(self, text, now):
-        """Note when a traceback began that may be uncaught: no output follows such a one."""
+        """Note when a traceback began. If nothing follows it, the exception was not caught."""
         self.idle_since = now
         if text.endswith("Traceback (most recent call last):"):  # a progress bar may stand before
             # after "Exception in thread …" or "Exception ignored in …" the program goes on

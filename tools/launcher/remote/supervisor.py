@@ -118,7 +118,7 @@ class Supervisor:
             self.orders[order.pop("order")](**order)
 
     def may_read(self, stream):
-        """What a process that has ended wrote last belongs to its end, which must not wait."""
+        """May it be read now? The last output of a process that has ended must not wait."""
         return not self.held or self.leaving or stream.child.status is not None
 
     def pump(self, stream):
@@ -133,7 +133,7 @@ class Supervisor:
             stream.child.streams.remove(stream)
 
     def look_after(self, now):
-        """Reap, kill what is due, notice silence."""
+        """Note the ends of processes, kill those whose time is over, notice silence."""
         for child in list(self.children.values()):
             if child.status is None and child.popen.poll() is not None:
                 child.status = child.popen.returncode

@@ -39,9 +39,9 @@ def find_hosts(environ=os.environ):
 
 
 def watchers():
-    """Who waits for this process in a submitted job: the batch script; and for that, the system's.
+    """The two processes above this one in a submitted job: the batch script, and what runs it.
 
-    Once one of them is killed, the job may be over for the batch system, which tells us nothing.
+    Once one of the two is killed, the batch system may count the job as ended. It tells us nothing.
 
     Returns
     -------
@@ -61,9 +61,7 @@ def _slurm(environ):
     nodes = environ["SLURM_JOB_NODELIST"]
     try:
         done = subprocess.run(
-            ["scontrol", "show", "hostnames", nodes],
-            capture_output=True,
-            check=True,
+            ["scontrol", "show", "hostnames", nodes], capture_output=True, check=True
         )
     except FileNotFoundError:
         raise ValueError("scontrol is not installed here: apt-get install slurm-client") from None

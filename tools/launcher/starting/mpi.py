@@ -23,7 +23,7 @@ ONE_HOST = {  # by family: what runs one process on a host, on any of its proces
 
 @functools.lru_cache(maxsize=None)
 def family(is_dry_run=False):
-    """Whose mpirun is it? Each has options of its own."""
+    """Which implementation is this mpirun's? Each has options of its own."""
     try:
         done = subprocess.run(
             ["mpirun", "--version"],

@@ -36,7 +36,7 @@ class GridEngine(BatchSystem):
     afterwards = "echo $status > {folder}/launch-$JOB_ID.status\n"
 
     def reach(self, host, job, command):
-        """The first host is the one we are on. On others a shell would wait, unseen."""
+        """The first host is this one. On others `exec` leaves no shell behind that waits."""
         if host == job.hosts[0]:
             return command
         return [*QRSH, host.name, f"exec {shlex.join(command)}"]
@@ -110,9 +110,9 @@ class GridEngineJob(Submitted):
         self.cancel_argv = ["qdel", "-f", self.id]
 
     def look(self):
-        """Of a job that is gone, the script has written the status.
+        """The status of a job that is gone stands in a file that the script wrote.
 
-        Grid Engine itself tells it only to those who may read its accounting file.
+        Grid Engine tells it only to users who may read its accounting file.
         """
         done = subprocess.run(["qstat", "-u", "*"], capture_output=True, text=True)
         found = re.search(rf"^ *{self.id} +\S+ +\S+ +\S+ +(\w+) ", done.stdout, re.MULTILINE)

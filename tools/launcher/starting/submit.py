@@ -101,7 +101,7 @@ def script(job, own_words):
 
 
 def size_before(path, began):
-    """The size of a file that was last written before a time, else 0."""
+    """The size of a file if it was last written before a time, else 0."""
     try:
         about = path.stat()
     except OSError:
@@ -110,7 +110,7 @@ def size_before(path, began):
 
 
 class Follower:
-    """Shows what a submitted job writes, and passes on what is asked of the launcher.
+    """Shows the output of a submitted job, and passes on signals to it.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class Follower:
                 self.console.pass_on(stream, data.decode("utf-8", "backslashreplace"))
 
     def handle(self, requests):
-        """Pass on what was asked of the launcher; the job ends in its own time."""
+        """Pass on the signals that the launcher got; the job ends when it has saved."""
         while requests:
             number = requests.popleft()
             has_begun = any(path.exists() for path in self.files.values())

@@ -68,7 +68,7 @@ class Way(abc.ABC):
         return None
 
     def submits(self, environ):
-        """Is the job to be submitted? Not by most, and by none inside an allocation."""
+        """Must it first submit the job? Only a batch system does, outside of an allocation."""
         return False
 
     def earlier_tries(self, environ):

@@ -22,7 +22,7 @@ def open_closed_streams():
 
 
 def _same_file(one, other):
-    """Do both lead to one place, as on a terminal? What is no file (in a notebook) counts as so."""
+    """Do both lead to the same place, as on a terminal? In a notebook they are no files: yes."""
     try:
         return os.path.sameopenfile(one.fileno(), other.fileno())
     except OSError:
@@ -55,7 +55,7 @@ class Console:
         self._err = sys.stderr, self.writers[-1]
 
     def line(self, process, stream, text, end="\n"):
-        """Show a line of a process; `end` is what it ended with there."""
+        """Show a line of a process; `end` is the line ending that the process wrote."""
         if not self.wanted & {(process.role, None), (process.role, process.rank)}:
             return
         if end == "\r":

@@ -25,9 +25,9 @@ def make_folder(path):
 
 @contextlib.contextmanager
 def locked(folder):
-    """Keep the records of other jobs out of a folder; yields False if one is there already.
+    """Lock a folder against other jobs; yields False if another has locked it.
 
-    The kernel ends the lock together with the launcher. A disk that has no locks keeps nobody out.
+    The lock ends with the launcher. On a disk without locks it keeps nobody out.
     """
     if not folder:
         yield True
@@ -125,7 +125,7 @@ class Record:
 
 
 def _row(member):
-    """How a process ended, or how far it is."""
+    """A row of job.json: a process, and how it ended if it has."""
     return {
         "name": member.process.name,
         "host": member.process.host.name,

@@ -1,4 +1,4 @@
-"""Write in a thread of its own: what is slow to take output holds up nobody but that thread."""
+"""Write in a thread of its own, so that a slow screen or disk holds up nothing else."""
 
 import queue
 import threading
@@ -12,7 +12,7 @@ HURRY_S = 2  # the same, if somebody asked for the end
 
 
 class Writer:
-    """Does what it is given in the order in which it came.
+    """Does tasks one after the other, in the order given.
 
     Attributes
     ----------

@@ -30,5 +30,5 @@ class Flow:
             self.links.order("output", held=is_held)
 
     def allow_last_words(self):
-        """Take more from each host, once all is to end: who waits to write cannot save."""
+        """Take more output at the end: a process that waits to write cannot save."""
         self.limit = self.waiting_bytes() + LAST_BYTES * len(self.links.all())

@@ -96,7 +96,7 @@ class Links:
         self.outcome.fail(message, 128 + number, kind="asked")
 
     def take_leaving(self, connection, why):
-        """A supervisor ends, and not always because it was told to."""
+        """A supervisor ends: a failure, unless the launcher told it to."""
         if why != "it was told to":
             self.outcome.fail(f"{connection.host}: the supervisor there ends: {why}", 1)
 

@@ -24,7 +24,7 @@ class Member:
 
 
 class Members:
-    """All of them.
+    """All processes of a try.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Members:
         self.console.line(member.process, stream, text, end)
 
     def take_hung(self, connection, name):
-        """A process does nothing in its exit; only of workers that means something."""
+        """A process hangs in its exit: that is a failure of a worker only."""
         member = self.by_name.get(name)
         if member and member.process.role == "worker":  # others are idle whenever workers compute
             self.outcome.fail("printed a traceback, and has hung in its exit for 10 s", 1, member)

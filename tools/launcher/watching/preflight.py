@@ -23,7 +23,7 @@ FIX = {
 
 
 def first_program(command):
-    """The program a command starts with, or "" if only a shell could tell."""
+    """The program that a command starts with, or "" if only a shell can tell."""
     words = command
     if len(command) == 1:
         try:
@@ -39,7 +39,7 @@ def first_program(command):
 
 
 def question(job, ready, address):
-    """The fields of the order "start" that makes a host answer.
+    """The check of a host, as fields of the order "start".
 
     Parameters
     ----------

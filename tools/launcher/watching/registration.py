@@ -1,4 +1,4 @@
-"""Which node got which rank: read from what the scheduler says of itself.
+"""Which node got which rank, read from the scheduler's own log.
 
 With PS_VERBOSE=2 ps-lite's scheduler logs every node it registers. The announced address tells
 which process that is (`addresses.announced_address`), so the ranks are not assumed but seen.
@@ -16,7 +16,7 @@ _COMPLETE = re.compile(r"the scheduler is connected to \d+ workers and \d+ serve
 
 
 class Registration:
-    """Follows the scheduler's log.
+    """Reads the scheduler's log.
 
     Attributes
     ----------
@@ -48,5 +48,5 @@ class Registration:
         return True
 
     def wrong(self):
-        """The processes that got another rank than theirs."""
+        """The names of processes that were given the wrong rank."""
         return [name for name, (rank, at, _) in self.nodes.items() if rank != announced_rank(at)]

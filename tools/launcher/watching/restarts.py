@@ -15,50 +15,24 @@ AWAY_S = 2  # between two tries to reach a host
 
 @dataclass(frozen=True)
 class Ended:
-    """What is known of an attempt that failed.
+    """What is known of a try that failed."""
 
-    Attributes
-    ----------
-    kind, status : str, int
-        Of its `Failure`.
-    asked : bool
-        Somebody wants the job to end.
-    ran_s : float or None
-        From the start of the processes to the failure; None if none was started.
-    now_s : float
-        The time of the decision, on any clock.
-    """
-
-    kind: str
+    kind: str  # as of its `Failure`
     status: int
-    asked: bool
-    ran_s: float
-    now_s: float
+    asked: bool  # somebody wants the job to end
+    ran_s: float  # from the start of the processes to the failure; None if none was started
+    now_s: float  # the time of the decision, on any clock
 
 
 @dataclass(frozen=True)
 class Counters:
-    """What was counted in the attempts so far.
+    """What was counted in the tries so far."""
 
-    Attributes
-    ----------
-    number : int
-        Which try it is, from 1. A repeated start is the same try.
-    restarts : int
-        Restarts so far, for `--max-restarts`.
-    repeats : int
-        Starts that were repeated because another program took the port.
-    idle_stops : int
-        Stops after saving that came within `--min-uptime`.
-    away_since : float or None
-        On the clock of `Ended.now_s`: since when a host has been waited for.
-    """
-
-    number: int = 1
-    restarts: int = 0
-    repeats: int = 0
-    idle_stops: int = 0
-    away_since: float = None
+    number: int = 1  # which try it is; a repeated start is the same try
+    restarts: int = 0  # for `--max-restarts`
+    repeats: int = 0  # of starts, because another program took the port
+    idle_stops: int = 0  # after saving, within `--min-uptime`
+    away_since: float = None  # on the clock of `Ended.now_s`: a host has been waited for
 
 
 @dataclass(frozen=True)
@@ -169,7 +143,7 @@ def conclude(failure, words, console, record, world):
 
 
 def pause(seconds, requests, world):
-    """Wait, unless a signal asks for the end; that signal, or None."""
+    """Wait. Returns early with the signal if one asks for the end."""
     end = world.monotonic() + seconds
     while True:
         while requests:

@@ -14,6 +14,10 @@ from launcher.watching.registration import Registration
 ANSWER_S = 120  # for a host to answer: a folder on a network that is away blocks for ever
 
 
+def pass_over(connection, **fields):
+    """Take an answer, which `Watch.ask` returns, or a mere sign of life."""
+
+
 class Watch:
     """Takes the reports of the hosts and the requests to the launcher; looks at the clock.
 
@@ -49,7 +53,11 @@ class Watch:
             "line": self.take_line,
             "hung": self.members.take_hung,
             "exit": self.members.take_exit,
-        }  # the rest is an answer, see `ask`, or only shows that the host lives
+            "port": pass_over,
+            "address": pass_over,
+            "beat": pass_over,
+            "done": pass_over,
+        }
 
     def step(self):
         """Handle one event and check what needs none; return (connection, report) of the event."""
@@ -57,10 +65,9 @@ class Watch:
             connection, report = self.events.get(timeout=0.1)
         except queue.Empty:
             connection, report = None, {}
-        fields = dict(report)
-        handler = self.handlers.get(fields.pop("report", None))
-        if handler:
-            handler(connection, **fields)
+        else:
+            fields = {name: value for name, value in report.items() if name != "report"}
+            self.handlers[report["report"]](connection, **fields)
         now = self.world.monotonic()
         if now - self.stepped > SILENCE_S / 2:  # the launcher was stopped, or swapped out
             self.links.forgive_silence()

@@ -8,7 +8,7 @@ from launcher.watching.connection import Connection
 
 
 class World:
-    """The real one."""
+    """The real world."""
 
     connect, copy = Connection, Copy
 
