@@ -29,6 +29,10 @@ def assert_agree(job, workers, epochs):
     return [values[0] for values in printed]
 
 
+def rows_in(folder):
+    return [json.loads(row) for row in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["local", "device"])
 def test_devices_of_one_process_train(kind, tmp_path):
@@ -67,11 +71,8 @@ def test_an_old_command_line_trains_and_saves_files_that_plain_mxnet_loads(tmp_p
     job = launch(tmp_path, "-n", 2, *TRAIN, *old, "--model-prefix", prefix, *extra, "--gpus")
     (accuracy,) = assert_agree(job, 2, 1)
     assert "warning: no effect here: --monitor" in job.stderr
-    names = sorted(p.name for p in (tmp_path / "out").iterdir())
-    assert names == [
-        f"model-{end}" for end in ("0001.json", "0001.params", "0001.state", "symbol.json")
-    ]
-
+    ends = ("0001.json", "0001.params", "0001.state", "symbol.json")
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {f"model-{end}" for end in ends}
     net = mx.gluon.SymbolBlock.imports(f"{prefix}-symbol.json", ["data"], f"{prefix}-0001.params")
     images, labels = synthetic.make_images(synthetic.NUM_TEST, seed=1)
     right = net(mx.nd.array(images / 255.0)).asnumpy().argmax(axis=1) == labels
@@ -86,8 +87,7 @@ def test_training_goes_on_from_a_saved_epoch(tmp_path):
     job = train(tmp_path, *SHORT, *prefix, "--num-epochs", "2", "--load-epoch", "1")
     assert job.status == 0 and "Epoch 1: Test_acc" in job.stdout
     assert "Epoch 0:" not in job.stdout
-    rows = [json.loads(r) for r in (tmp_path / "log" / "metrics.jsonl").read_text().splitlines()]
-    assert [row["epoch"] for row in rows] == [0, 1]
+    assert [row["epoch"] for row in rows_in(tmp_path / "log")] == [0, 1]
     assert any(p.name.startswith("events") for p in (tmp_path / "log").iterdir())
 
 
@@ -101,7 +101,7 @@ def test_what_is_trained_and_saved_does_not_depend_on_how_often_it_is_tested(tmp
         program = (*TRAIN, *few, "--test-period", period, *keep)
         job = launch(tmp_path, "-n", 2, *program, env={"OMP_NUM_THREADS": "1"})
         assert job.status == 0, job.stdout + job.stderr
-        rows[period] = [json.loads(r) for r in (folder / "metrics.jsonl").read_text().splitlines()]
+        rows[period] = rows_in(folder)
     assert "[worker 1] Epoch 0: not tested\n" in job.stdout
     assert ["test_accuracy" in row for row in rows["2"]] == [False, True, True]
     assert rows["2"][1]["test_loss"] == rows["1"][1]["test_loss"]

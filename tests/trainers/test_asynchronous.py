@@ -28,14 +28,15 @@ def test_three_late_workers_learn_where_the_usual_settings_are_given(tmp_path):
     assert printed[-1][0] > 0.6
     assert "dist_async: momentum 0.7 instead of 0.9, as the gradients of 3 workers" in job.stdout
 
-    rows = [json.loads(row) for row in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert job.stdout.count("updates by other workers on average") == 3
+
+    # In 48 steps of three workers a step meets most of the two others' steps, and none meets more
+    # than all 32 of the others.
+    rows = (tmp_path / "metrics.jsonl").read_text().splitlines()
     assert len(rows) == 3
-    for row in rows:
-        # In 48 steps of three workers a step meets most of the two others' steps, and none meets
-        # more than all 32 of the others.
+    for row in map(json.loads, rows):
         assert 1 < row["staleness_mean"] <= 2
         assert row["staleness_mean"] <= row["staleness_max"] <= 32
-    assert job.stdout.count("updates by other workers on average") == 3
 
 
 @pytest.mark.parametrize(
