@@ -83,23 +83,25 @@ def test_a_request_that_the_others_do_not_answer_ends_after_the_grace_time(tmp_p
     assert "no step for 3 s after the request to stop" in job.text()
 
 
+SAVE_SLOWLY = """
+import os, signal, time
+import mxnet_setup
+import mxnet as mx
+from saving.stopper import Stopper
+from workers import Workers
+with Stopper(True) as stopper:
+    stopper.watch_training(Workers(mx.kv.create("local")))
+    os.kill(os.getpid(), signal.SIGUSR1)
+    stopper.save()
+    time.sleep(3)
+print("saved", stopper.is_requested)
+"""
+
+
 def test_who_waits_for_the_files_has_no_time_limit():
     """The other way round, the test before: a second of grace, and no step for three."""
-    program = (
-        "import os, signal, time\n"
-        "import mxnet_setup\n"
-        "import mxnet as mx\n"
-        "from saving.stopper import Stopper\n"
-        "from workers import Workers\n"
-        "with Stopper(True) as stopper:\n"
-        "    stopper.watch_training(Workers(mx.kv.create('local')))\n"
-        "    os.kill(os.getpid(), signal.SIGUSR1)\n"
-        "    stopper.save()\n"
-        "    time.sleep(3)\n"
-        "print('saved', stopper.is_requested)\n"
-    )
     env = {**os.environ, "PYTHONPATH": str(ROOT / "cifar10_dist"), "LAUNCH_GRACE": "1"}
-    job = subprocess.run([sys.executable, "-c", program], env=env, stdout=subprocess.PIPE)
+    job = subprocess.run([sys.executable, "-c", SAVE_SLOWLY], env=env, stdout=subprocess.PIPE)
     assert (job.returncode, job.stdout) == (0, b"saved True\n")
 
 
