@@ -8,7 +8,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from launching import PROGRAM, TRAIN, accuracies, launch, train
+from launching import TRAIN, accuracies, launch, train
 from process.progress import Progress
 from processors import HAS_AVX512
 from record_files import write
@@ -166,14 +166,6 @@ def test_only_the_first_worker_needs_the_saved_files(tmp_path):
     assert job.status == 0 and job.stdout.count("the same parameters") == 2, job.stderr
 
 
-@pytest.mark.long
-def test_parameters_of_another_network_are_refused(tmp_path):
-    prefix = ("--model-prefix", str(tmp_path / "model"), "--num-epochs", "2")
-    assert train(tmp_path, *SHORT, *prefix).status == 0
-    job = train(tmp_path, *SHORT, *prefix, "--load-epoch", "1", "--num-layers", "14")
-    assert job.status == 2 and "not the parameters of this network" in job.stderr
-
-
 def test_a_full_disk_for_the_metrics_does_not_end_the_training(tmp_path, capsys):
     (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
     progress = Progress(0, 1, log_dir=str(tmp_path))
@@ -234,10 +226,3 @@ def test_record_files_are_trained_on_decoded_or_streamed(tmp_path, limit):
     )
     assert_agree(job, 2, 2)
     assert "3 steps an epoch" in job.stdout
-
-
-def test_workers_with_different_options_stop_with_one_message(tmp_path):
-    one_word = f"{sys.executable} {PROGRAM} {' '.join(SHORT)} --lr 0.00$((LAUNCH_WORKER_ID + 1))"
-    job = launch(tmp_path, "-n", 2, one_word)
-    assert job.status == 2
-    assert "the workers differ in --lr: 0.001 on worker 0, 0.002 on worker 1" in job.stderr

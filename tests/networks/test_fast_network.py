@@ -109,7 +109,7 @@ def test_the_same_training_ends_at_the_same_bits(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["local", "dist_sync", "dist_async"])
-def test_it_learns_in_every_kind_of_store(kind, tmp_path):
+def test_the_fast_network_learns_in_every_kind_of_store(kind, tmp_path):
     many = kind.startswith("dist")
     job = (
         launch(tmp_path, "-n", 2, *TRAIN, *SHORT, "--kv-store", kind, "--flip-test", "0")

@@ -99,7 +99,7 @@ print("saved", stopper.is_requested)
 
 
 def test_who_waits_for_the_files_has_no_time_limit():
-    """The other way round, the test before: a second of grace, and no step for three."""
+    """A second of grace, and no step for three."""
     env = {**os.environ, "PYTHONPATH": str(ROOT / "cifar10_dist"), "LAUNCH_GRACE": "1"}
     job = subprocess.run([sys.executable, "-c", SAVE_SLOWLY], env=env, stdout=subprocess.PIPE)
     assert (job.returncode, job.stdout) == (0, b"saved True\n")

@@ -118,7 +118,7 @@ def test_what_a_killed_download_left_is_removed(server, tmp_path):
     assert names(tmp_path) == [".part-of-another-host", "a.bin", "b.bin", "served"]
 
 
-def test_without_locks_each_downloads_for_itself(server, tmp_path, monkeypatch):
+def test_on_a_disk_without_locks_each_process_downloads_for_itself(server, tmp_path, monkeypatch):
     """As on Lustre without its option for locks."""
 
     def no_lock(*_):

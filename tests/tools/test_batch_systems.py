@@ -135,7 +135,7 @@ def test_mpirun_starts_programs_on_both_hosts(systems):
     assert on_d1("ssh -oBatchMode=yes d2 hostname") == "d2"
 
 
-def test_all_works_in_a_process_that_enters_a_host_without_ssh(systems):
+def test_batch_systems_work_in_a_process_that_enters_a_host_without_ssh(systems):
     (pid,) = subprocess.check_output(
         ["pgrep", "-f", f"^{sys.executable} .*cluster_host.py {CLUSTER}/d1 d1"], text=True
     ).split()
