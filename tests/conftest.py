@@ -58,7 +58,7 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Show each module's seconds beside its TIME_BUDGET_S, planned for two cores; never fail."""
+    """Show each module's seconds beside its TIME_BUDGET_S: all its tests, two cores; never fail."""
     terminalreporter.section("seconds, and how many were planned")
     for module, budget in budgets.items():
         spent = seconds[module]

@@ -146,7 +146,7 @@ def test_rates_are_read_as_tc_reads_them(text, rate):
 
 
 @pytest.mark.parametrize("text", ["quick", "200", "200 mbit", "200MB"])
-def test_other_rates_are_a_mistake(text):
+def test_a_rate_that_tc_does_not_read_is_a_mistake(text):
     with pytest.raises(growth.Failed, match="--rate"):
         bytes_a_second(text)
 

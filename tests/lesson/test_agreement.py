@@ -8,7 +8,6 @@ import pytest
 from launching import PROGRAM, ROOT, launch
 
 TIME_BUDGET_S = 50
-pytestmark = pytest.mark.long
 SHORT = "--data synthetic --network resnet --num-layers 8 --num-examples 1000 --batch-size 50"
 
 
@@ -22,13 +21,15 @@ def start(folder, options="", program=PROGRAM):
     "options, message",
     [
         ("--lr 0.00$((W / 2 + 1))", "--lr: 0.001 on worker 0, 1, 0.002 on worker 2"),
-        (
+        pytest.param(
             "--kv-store dist_$([ $W = 1 ] && echo async || echo sync)",
             "--kv-store: dist_sync on worker 0, 2, dist_async on worker 1",
+            marks=pytest.mark.long,
         ),
-        (
+        pytest.param(
             "$([ $W = 1 ] && echo --gc-type 2bit)",
             "--gc-type: None on worker 0, 2, 2bit on worker 1",
+            marks=pytest.mark.long,
         ),
     ],
 )
@@ -37,6 +38,7 @@ def test_different_options_end_the_job_with_one_message(options, message, tmp_pa
     assert_stopped(job, message)
 
 
+@pytest.mark.long
 def test_an_older_copy_of_the_program_on_one_host_is_found_out(tmp_path):
     for worker in range(3):
         shutil.copytree(ROOT / "cifar10_dist", tmp_path / str(worker))

@@ -42,7 +42,7 @@ def test_a_whole_batch_is_changed_as_its_images_one_by_one():
             np.testing.assert_allclose(data, wanted, rtol=1e-5, atol=1e-6)
 
 
-def test_so_is_one_whose_width_is_a_multiple_of_eight_and_that_has_several_pieces():
+def test_a_batch_of_several_pieces_whose_width_is_a_multiple_of_eight_is_changed_as_its_images():
     images = RNG.randint(0, 256, (2 * PIECE + 3, 3, 4, 16)).astype(np.uint8)
     draws = ALL.draw(len(images), 5, 0)
     loaded = ALL.load(images, np.arange(len(images)), draws).asnumpy()

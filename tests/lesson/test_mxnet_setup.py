@@ -100,7 +100,7 @@ def test_mxnet_is_imported_without_what_it_does_without_and_others_have_it():
     assert after_import(code) == "set()"
 
 
-def test_it_imports_where_neither_mxnet_nor_numpy_is_installed():
+def test_mxnet_setup_imports_where_neither_mxnet_nor_numpy_is_installed():
     assert after_import("print('fine')", python=(sys.executable, "-S")) == "fine"
 
 

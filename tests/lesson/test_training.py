@@ -69,6 +69,12 @@ def test_several_devices_give_the_parameters_of_one_after_ten_steps(kvstore, num
             np.testing.assert_allclose(values, one[name], atol=1e-5, err_msg=name)
 
 
+def set_scale(trainer, scale):
+    """As MXNet's `amp.init_trainer` leaves it, and some steps."""
+    trainer._amp_loss_scaler = LossScaler()
+    vars(trainer._amp_loss_scaler).update(_loss_scale=scale, _next_loss_scale=scale)
+
+
 def test_gradients_of_float16_are_scaled_and_divided_by_the_scale_on_every_worker():
     """Without a GPU, where float16 trains: its loss scale alone, on a network in float32."""
     ctx, found = [mx.cpu()], []
@@ -76,15 +82,14 @@ def test_gradients_of_float16_are_scaled_and_divided_by_the_scale_on_every_worke
         net = small_network(ctx)
         trainer = create_trainer(net, 0.1)
         if scale:
-            trainer._amp_loss_scaler = LossScaler()
-            vars(trainer._amp_loss_scaler).update(_loss_scale=scale, _next_loss_scale=scale)
+            set_scale(trainer, scale)
         for batch in TrainLoader(IMAGES, LABELS, 20).epoch(0):
             train_on(batch, net, CrossEntropy(), trainer, ctx)
         found.append(net[3].weight.data().asnumpy())
     for weights in found[1:]:
         np.testing.assert_allclose(weights, found[0], rtol=1e-5, atol=1e-7)
     # Another scale, which the others use in a step in which this worker has no example.
-    vars(trainer._amp_loss_scaler).update(_loss_scale=2048.0, _next_loss_scale=2048.0)
+    set_scale(trainer, 2048.0)
     train_on(Batch(None, None, 1), net, CrossEntropy(), trainer, ctx)
     assert trainer.optimizer.rescale_grad == 1 / 2048
 
@@ -115,23 +120,19 @@ def test_devices_without_an_example_stay_in_step():
 def test_gradients_are_those_of_the_mean_loss_by_finite_differences():
     ctx = [mx.cpu(0), mx.cpu(1)]
     net, loss = small_network(ctx), CrossEntropy()
-    data = mx.nd.array(IMAGES[:6] / 255.0)
-    labels = mx.nd.array(LABELS[:6])
-    parts = [data[:4], data[4:].as_in_context(ctx[1])]
-    forward_backward(net, loss, parts, [labels[:4], labels[4:].as_in_context(ctx[1])], 6)
-    weight = net[3].bias  # behind it all is smooth
-    summed = sum(weight.grad(c).asnumpy() for c in ctx)
-    for i in range(4):
-        sides = []
-        for h in (1e-2, -1e-2):
-            moved = weight.data(ctx[0]).asnumpy()
-            moved[i] += h
-            kept = weight.data(ctx[0]).copy()
-            weight.data(ctx[0])[:] = moved
-            with autograd.train_mode():
-                sides.append(loss(net(data), labels).mean().asscalar())
-            weight.data(ctx[0])[:] = kept
-        assert summed[i] == pytest.approx((sides[0] - sides[1]) / 2e-2, abs=1e-4)
+    data, labels = mx.nd.array(IMAGES[:6] / 255.0), mx.nd.array(LABELS[:6])
+    parts = [[x[:4], x[4:].as_in_context(ctx[1])] for x in (data, labels)]
+    forward_backward(net, loss, *parts, 6)
+    bias = net[3].bias  # behind it all is smooth
+    summed, kept = sum(bias.grad(c).asnumpy() for c in ctx), bias.data(ctx[0]).copy()
+
+    def loss_at(i, moved):
+        bias.data(ctx[0])[:] = kept + moved * mx.nd.one_hot(mx.nd.array([i]), 4)[0]
+        with autograd.train_mode():
+            return loss(net(data), labels).mean().asscalar()
+
+    slopes = [(loss_at(i, 1e-2) - loss_at(i, -1e-2)) / 2e-2 for i in range(4)]
+    assert summed == pytest.approx(slopes, abs=1e-4)
 
 
 def test_smoothed_loss_is_the_cross_entropy_with_the_smoothed_target():

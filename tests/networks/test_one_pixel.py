@@ -85,7 +85,9 @@ def test_a_bias_an_activation_and_a_kernel_partly_on_the_image_are_kept():
         (nn.Conv2D(4, 3, padding=1, in_channels=4), 4, 2),
     ],
 )
-def test_other_convolutions_are_left_alone(conv, channels, size):
+def test_a_convolution_that_sees_more_than_a_pixel_or_is_unusual_is_left_alone(
+    conv, channels, size
+):
     net = nn.HybridSequential()
     net.add(conv)
     use_products(net, (channels, size, size))

@@ -31,14 +31,14 @@ COLOURS = 6
         (152, 32, 58_148_944, 0),
     ],
 )
-def test_it_has_as_many_parameters_as_theirs(layers, size, theirs, less):
+def test_a_resnet_has_as_many_parameters_as_that_of_mxnets_examples(layers, size, theirs, less):
     net = build_network("resnet", 1000 if size == 224 else 10, (3, size, size), layers)
     learned = [p.shape for p in net.collect_params().values() if p.grad_req != "null"]
     assert sum(map(math.prod, learned)) == theirs - less - COLOURS
 
 
 @pytest.mark.parametrize("layers, size", [(18, 28), (9, 32), (170, 32), (2, 32), (49, 224)])
-def test_other_numbers_of_layers_are_refused(layers, size):
+def test_a_number_of_layers_that_no_resnet_has_is_refused(layers, size):
     with pytest.raises(UsageError, match=rf"--num-layers {layers}: a CIFAR ResNet has 6n\+2"):
         build_network("resnet", 10, (3, size, size), layers)
 

@@ -30,7 +30,7 @@ def texts(path):
         yield text.text, (left, y - 0.8 * size, left + width, y + 0.2 * size)
 
 
-def test_there_are_ten():
+def test_there_are_ten_pictures():
     assert len(PICTURES) == 10
 
 

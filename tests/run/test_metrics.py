@@ -85,7 +85,7 @@ def test_training_is_scored_on_every_example_of_all_workers_and_devices_once(tmp
 
 
 @pytest.mark.long
-def test_without_top_k_there_is_none(tmp_path):
+def test_without_top_k_no_row_has_an_accuracy_of_it(tmp_path):
     options = ("--num-epochs", "1", "--log-dir", tmp_path)
     job = launch(tmp_path, "-n", 1, *TRAIN, *FEW, *options)
     row = json.loads((tmp_path / "metrics.jsonl").read_text())

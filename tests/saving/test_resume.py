@@ -74,10 +74,9 @@ def test_a_training_told_to_stop_within_an_epoch_saves_there_and_ends_like_one_t
     names = {path.name for path in tmp_path.glob("model*")}
     assert "model-0001.json" in names and "model-0002.json" not in names
     assert len([name for name in names if name.startswith("model-0001-0000")]) == 3, names
-    again = finished(
-        training(tmp_path, tmp_path / "model", *options, "--resume", "auto", workers=workers)
-    )
-    assert "Resumed from" in again.text() and "1 epochs and" in again.text()
+    more = (*options, "--resume", "auto")
+    said = finished(training(tmp_path, tmp_path / "model", *more, workers=workers)).text()
+    assert "Resumed from" in said and "1 epochs and" in said
     assert_same(tmp_path / "model", expected, has_state="sgld" not in options)
 
 

@@ -24,20 +24,6 @@ NOWHERE = {
     "DMLC_NUM_WORKER": "1",
     "DMLC_NUM_SERVER": "1",
 }
-SLOW_FILES = """
-import mxnet_setup
-import os, signal, time
-import mxnet as mx
-from saving.stopper import Stopper
-from workers import Workers
-
-with Stopper(True) as stopper:
-    stopper.watch_training(Workers(mx.kv.create("local")))
-    os.kill(os.getpid(), signal.SIGUSR1)
-    stopper.lift_limit()
-    time.sleep(3)
-print("saved", stopper.is_requested)
-"""
 RAISE_FLAG = (sys.executable, str(PROGRAMS / "raise_flag.py"))
 
 
@@ -98,10 +84,25 @@ def test_a_request_that_the_others_do_not_answer_ends_after_the_grace_time(tmp_p
     assert "no step for 3 s after the request to stop" in job.text()
 
 
+SAVE_SLOWLY = """
+import os, signal, time
+import mxnet_setup
+import mxnet as mx
+from saving.stopper import Stopper
+from workers import Workers
+with Stopper(True) as stopper:
+    stopper.watch_training(Workers(mx.kv.create("local")))
+    os.kill(os.getpid(), signal.SIGUSR1)
+    stopper.lift_limit()
+    time.sleep(3)
+print("saved", stopper.is_requested)
+"""
+
+
 def test_who_waits_for_the_files_has_no_time_limit():
-    """The other way round, the test before: a second of grace, and no step for three."""
+    """A second of grace, and no step for three."""
     env = {**os.environ, "PYTHONPATH": str(ROOT / "cifar10_dist"), "LAUNCH_GRACE": "1"}
-    job = subprocess.run([sys.executable, "-c", SLOW_FILES], env=env, stdout=subprocess.PIPE)
+    job = subprocess.run([sys.executable, "-c", SAVE_SLOWLY], env=env, stdout=subprocess.PIPE)
     assert (job.returncode, job.stdout) == (0, b"saved True\n")
 
 

@@ -120,7 +120,7 @@ def test_a_download_that_is_killed_leaves_nothing(tmp_path):
     assert names(tmp_path / "data") == []
 
 
-def test_without_locks_each_downloads_for_itself(server, tmp_path, monkeypatch):
+def test_on_a_disk_without_locks_each_process_downloads_for_itself(server, tmp_path, monkeypatch):
     """As on Lustre without its option for locks."""
 
     def no_lock(*_):

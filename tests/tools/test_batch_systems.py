@@ -135,7 +135,7 @@ def test_mpirun_starts_programs_on_both_hosts(systems):
     assert on_d1("ssh -oBatchMode=yes d2 hostname") == "d2"
 
 
-def test_all_works_in_a_process_that_enters_a_host_without_ssh(systems):
+def test_batch_systems_work_in_a_process_that_enters_a_host_without_ssh(systems):
     (pid,) = subprocess.check_output(
         ["pgrep", "-f", f"^{sys.executable} .*cluster_host.py {CLUSTER}/d1 d1"], text=True
     ).split()
@@ -145,21 +145,22 @@ def test_all_works_in_a_process_that_enters_a_host_without_ssh(systems):
     assert done.returncode == 0 and done.stdout.count("d2\n") == 2, done
 
 
-def test_down_leaves_nothing_of_running_jobs(tmp_path):
+@pytest.mark.parametrize(
+    "system, command", [("slurm", "sbatch --nodes 2"), ("sge", "qsub -pe mpi 2 -j y")]
+)
+def test_down_leaves_nothing_of_running_jobs(tmp_path, system, command):
     cluster("down")
     before = traces()
-    for system, command in {"slurm": "sbatch --nodes 2", "sge": "qsub -pe mpi 2 -j y"}.items():
-        cluster("up", "--with", f"{system},mpi")
-        (tmp_path / system).mkdir()
-        submit(tmp_path / system, command)
-        mpirun = "mpirun --host d1,d2 sh -c 'echo sleeping; sleep 300'"
-        with open(tmp_path / "mpi", "w") as file:
-            command = ["ssh", "-F", CLUSTER / "ssh_config", "d1", mpirun]
-            ssh = subprocess.Popen(command, stdout=file, stderr=file)
-        wait_for("sleeping", tmp_path / "mpi")
-        cluster("down")
-        ssh.kill()
-        ssh.wait()
+    cluster("up", "--with", f"{system},mpi")
+    submit(tmp_path, command)
+    mpirun = "mpirun --host d1,d2 sh -c 'echo sleeping; sleep 300'"
+    with open(tmp_path / "mpi", "w") as file:
+        words = ["ssh", "-F", CLUSTER / "ssh_config", "d1", mpirun]
+        ssh = subprocess.Popen(words, stdout=file, stderr=file)
+    wait_for("sleeping", tmp_path / "mpi")
+    cluster("down")
+    ssh.kill()
+    ssh.wait()
     assert traces() == before
     assert not CLUSTER.exists()
 
