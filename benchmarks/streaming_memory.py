@@ -29,7 +29,7 @@ def measure(program, path, size, num_workers, num_examples):
     import mxnet_setup  # noqa: F401
 
     from command_line.parse import parse_args
-    from loader import split_data
+    from loader import create_loaders
     from sources.images import ImageSource
 
     flags = f"--data-train {path} --data-val {path} --max-data-gb 1e-9 --num-classes 10"
@@ -37,7 +37,7 @@ def measure(program, path, size, num_workers, num_examples):
     flags += f" --num-examples {num_examples}"
     args = parse_args(flags.split())
     source = ImageSource(args)
-    train, test = split_data(args, source, SimpleNamespace(count=num_workers, rank=0))
+    train, test = create_loaders(args, source, SimpleNamespace(count=num_workers, rank=0))
     after = []
     for epoch in range(1, EPOCHS[-1] + 1):
         for batches in train.epoch(epoch), test:

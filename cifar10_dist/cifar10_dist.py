@@ -23,13 +23,13 @@ from command_line.options import options_of
 from command_line.parse import parse_args
 from ground.failure import exit_with
 from ground.versions import versions
-from loader import split_data
+from loader import create_loaders
 from networks.create import create_network
 from networks.mirror import network_to_test
-from run.precision import choose_dtype, compute_in
+from run.precision import choose_dtype, use_mixed_precision
 from run.progress import measure_reading
 from run.run import Run, introduce
-from saving.resume import resume
+from saving.resume import begin_or_resume
 from saving.session import Session
 from sources.images import ImageSource
 from trainers.create import create_trainer
@@ -42,7 +42,7 @@ def main(argv=None):
     args = parse_args(argv)
     if args.test_io:
         workers = Workers(mx.kv.create(args.kv_store))
-        train_loader, _ = split_data(args, ImageSource(args), workers)
+        train_loader, _ = create_loaders(args, ImageSource(args), workers)
         return measure_reading(train_loader, workers, args.disp_batches)
     with Session(args.model_prefix) as session:  # takes TERM and USR1: save and stop
         return train(args, session)
@@ -65,34 +65,34 @@ def train(args, session):
     # The store connects the devices of this worker, and all workers through the servers.
     store = mx.kv.create(args.kv_store)
     workers = Workers(store)
-    train_loader, test_loader = split_data(args, images, workers)  # each worker gets its part
-    facts = {"data": images.fingerprint, **options_of(args), **versions()}
-    workers.agree(facts)  # all have the same data, options and versions
+    train_loader, test_loader = create_loaders(args, images, workers)  # of this worker's part
+    settings = {"data": images.fingerprint, **options_of(args), **versions()}
+    workers.agree(settings)  # a worker with others ends the job
 
-    # A checkpoint's parameters, if there is one to go on from; its optimizer's state below.
-    start = resume(args, facts, net, workers, train_loader, session)
+    # From a checkpoint, or from the beginning. Parameters first; the optimizer's state below.
+    start = begin_or_resume(args, settings, net, workers, train_loader, session)
     if start.is_end(args.num_epochs, args.target_accuracy):
-        workers.barrier()
+        workers.barrier()  # nobody leaves while others still need the servers
         return 0
-    dtype = choose_dtype(args, net, workers, start.dtype)  # of convolutions and products
-    compute_in(dtype)
-    steps = len(train_loader), start.steps_done  # of an epoch; of the training so far
-    trainer = create_trainer(args, dtype, net, ctx, store, workers, *steps)
+    dtype = choose_dtype(args, net, workers, start.dtype)
+    use_mixed_precision(dtype)  # unless it is float32
+    trainer = create_trainer(
+        args, dtype, net, ctx, store, workers, start.steps_per_epoch, start.steps_done
+    )
     start.restore(trainer, net, workers)
     run = Run(args, start, dtype, net, trainer, workers, session)  # reports, saves, stops
     introduce(args, images, train_loader, trainer, workers)
 
     for epoch in range(start.epoch, args.num_epochs):
-        for batch in run.follow(train_loader, epoch):  # ends early on a request to stop
-            # Each device computes the gradients of its part: gluon.utils.split_and_load.
-            data, labels = split_batch(batch, ctx)
+        for batch in run.batches(train_loader, epoch):  # ends early on a request to stop
+            data, labels = split_batch(batch, ctx)  # a part for each device: split_and_load
             # The losses are divided by the examples of all workers (dist_async: of this one), so
             # that the sum of all gradients is the gradient of the mean loss.
             divisor = trainer.loss_divisor(batch)
             outputs = forward_backward(net, loss, data, labels, divisor)
             trainer.step(1)  # adds gradients up over devices and workers, and updates the weights
-            run.step_done(batch, outputs, labels)
-        trainer.epoch_done(workers)  # dist_async: pulls the weights, which others have moved
+            run.step_done(outputs, labels)
+        trainer.pull_weights(workers)  # dist_async: others have moved them on the servers
         if run.save_if_stopped(epoch):
             break
         average_statistics(net, workers)  # of BatchNorm, which each device has moved for itself
@@ -101,7 +101,8 @@ def train(args, session):
             # Each worker tests its part of the test set; they add up their counts.
             tested = network_to_test(net, args.flip_test, epoch + 1 == args.num_epochs)
             result = evaluate(test_loader, tested, ctx, workers, args.top_k)
-        if run.epoch_done(epoch, result):
+        run.epoch_done(epoch, result)  # reports, and saves if it is time
+        if run.is_over:
             break
     return run.finish()
 

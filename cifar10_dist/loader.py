@@ -13,8 +13,8 @@ from sampler import GlobalBatchSampler, epoch_permutation
 from sources.augmentation import Augmentation, memory_of
 
 
-def split_data(args, images, workers):
-    """Give this worker its part of the training set and of the test set.
+def create_loaders(args, images, workers):
+    """Create the loaders of this worker's part of the training set and of the test set.
 
     Parameters
     ----------

@@ -67,10 +67,11 @@ def choose_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
     return dtype
 
 
-def compute_in(dtype):
-    """Have every network that MXNet compiles from now on compute in a type; weights stay float32.
+def use_mixed_precision(dtype):
+    """Let MXNet cast to a type in every network of this process that it compiles from now on.
 
-    MXNet compiles a network at its first step. ``amp.init`` puts casts around its operators.
+    It compiles a network at its first step, and puts casts around convolutions and products.
+    Weights stay float32. With float32 there is nothing to do.
     """
     if dtype != "float32":
         amp.init(target_dtype=dtype)

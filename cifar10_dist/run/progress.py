@@ -27,9 +27,9 @@ def measure_reading(loader, workers, disp_batches):
     """
     progress = Progress(workers.rank, len(loader), disp_batches)
     progress.epoch_started(0)
-    for step, batch in enumerate(loader.epoch(0)):
+    for steps_done, batch in enumerate(loader.epoch(0), 1):
         labels = [] if batch.label is None else [batch.label]
-        progress.batch_done(0, step, batch, [], labels)
+        progress.batch_done(0, steps_done, [], labels)
     workers.barrier()
     return 0
 
@@ -86,7 +86,7 @@ class Progress:
         if self.is_first and sys.stderr and sys.stderr.isatty():
             self._bar = tqdm(total=self.num_steps, desc=f"Epoch {epoch}", unit="batch", leave=False)
 
-    def batch_done(self, epoch, step, batch, outputs, labels):
+    def batch_done(self, epoch, steps_done, outputs, labels):
         """Count a batch; now and then print MXNet's speed line, of this worker's examples."""
         if self._tells_first:
             mx.nd.waitall()
@@ -103,11 +103,13 @@ class Progress:
                 self._among += [k == y.expand_dims(1) for k, y in zip(among, labels)]
         if self._bar is not None:
             self._bar.update()
-        if (step + 1) % self.disp_batches == 0 or step + 1 == self.num_steps:
+        if steps_done % self.disp_batches == 0 or steps_done == self.num_steps:
             seen, right = self._seen, self._collect()
             seconds = time.time() - self._start
-            if (step + 1) % self.disp_batches == 0 and self.is_first:
-                line = f"Epoch[{epoch}] Batch [{step + 1}]\tSpeed: {seen / max(seconds, 1e-9):.2f}"
+            if steps_done % self.disp_batches == 0 and self.is_first:
+                line = (
+                    f"Epoch[{epoch}] Batch [{steps_done}]\tSpeed: {seen / max(seconds, 1e-9):.2f}"
+                )
                 scored = f"\taccuracy={right / max(seen, 1):f}" if outputs else ""  # not --test-io
                 self.say(f"{line} samples/sec{scored}")
             self._start = time.time()

@@ -28,6 +28,12 @@ class Run:
     workers : workers.Workers
     session : saving.session.Session
         Takes requests to stop.
+
+    Attributes
+    ----------
+    is_over : bool
+        After an epoch: it was the last one, ``--target-accuracy`` is reached, or the workers were
+        asked to stop.
     """
 
     def __init__(self, args, start, dtype, net, trainer, workers, session):
@@ -35,7 +41,7 @@ class Run:
         self._trainer, self._workers, self._stopper = trainer, workers, session.stopper
         self._saver = Saver(args, start.describe(dtype), start, net, trainer, workers, session)
         self._epoch, self._steps_done = start.epoch, start.step  # where the loop is
-        self._queued = deque()
+        self.is_over, self._queued = False, deque()
         self._trained = 0.0, ()  # samples/s, and what was counted, see Progress.trained
         self._is_seeded = draws_numbers(net, args.optimizer)
         name = run_name(args, dtype, workers.count, len(trainer.devices))
@@ -54,7 +60,7 @@ class Run:
                 "others than a training that was not stopped"
             )
 
-    def follow(self, loader, epoch):
+    def batches(self, loader, epoch):
         """Yield the batches of an epoch that are left, until the last or a request to stop.
 
         Parameters
@@ -70,22 +76,21 @@ class Run:
                 if self._is_seeded:
                     seed_step(self._args.seed, epoch, self._steps_done, self._workers.rank)
                 yield batch
-                self._steps_done += 1
                 if self._stopper.should_stop():
                     return
 
-    def step_done(self, batch, outputs, labels):
-        """Count a step, and wait until few enough are queued.
+    def step_done(self, outputs, labels):
+        """Count a step, look for NaN now and then, and wait until few enough steps are queued.
 
         Parameters
         ----------
-        batch : loader.Batch
         outputs, labels : list of NDArray, shapes (n_i, classes) and (n_i,)
             Of each device that had examples.
         """
-        self._progress.batch_done(self._epoch, self._steps_done, batch, outputs, labels)
-        if (self._steps_done + 1) % self._args.disp_batches == 0:
-            when = f"Epoch[{self._epoch}] Batch [{self._steps_done + 1}]"
+        self._steps_done += 1
+        self._progress.batch_done(self._epoch, self._steps_done, outputs, labels)
+        if self._steps_done % self._args.disp_batches == 0:
+            when = f"Epoch[{self._epoch}] Batch [{self._steps_done}]"
             check_parameters(self._net, when)
             warn_of_scores(outputs, when)
         self._queued.append(outputs)  # a request to stop waits for all of these; they take memory
@@ -94,9 +99,15 @@ class Run:
                 output.wait_to_read()
 
     def save_if_stopped(self, epoch):
-        """Save if the workers were asked to stop within the epoch, and tell whether they were."""
+        """Save if the workers were asked to stop within the epoch, and tell whether they were.
+
+        Raises
+        ------
+        Diverged
+            If a parameter is not finite: it is neither tested nor saved.
+        """
         self._queued.clear()
-        check_parameters(self._net, f"Epoch {epoch}")  # so before a test, and before it is saved
+        check_parameters(self._net, f"Epoch {epoch}")
         self._trained = self._progress.trained()  # all is computed: the check has waited for it
         return self._saver.stopped_within(epoch, self._steps_done)
 
@@ -105,19 +116,13 @@ class Run:
         return self._is_last(epoch) or (epoch + 1) % self._args.test_period == 0
 
     def epoch_done(self, epoch, result):
-        """Report an epoch, and save if it is time.
+        """Report an epoch, save if it is time, and find out whether the training is over.
 
         Parameters
         ----------
         epoch : int
         result : dict
             Of :func:`training.evaluate`, or empty: not tested.
-
-        Returns
-        -------
-        bool
-            Whether the training is over: it was the last epoch, ``--target-accuracy`` is reached,
-            or the workers were asked to stop.
         """
         target, accuracy = self._args.target_accuracy, result.get("accuracy")
         self._progress.epoch_done(epoch, result, self._trainer.learning_rate, self._measurements())
@@ -126,7 +131,7 @@ class Run:
         if has_reached:
             self._progress.say(f"Epoch {epoch}: reached --target-accuracy {target:g}")
         is_last = has_reached or self._is_last(epoch)
-        return self._saver.epoch_done(epoch + 1, is_last, accuracy=accuracy)
+        self.is_over = self._saver.epoch_done(epoch + 1, is_last, accuracy=accuracy)
 
     def finish(self):
         """Wait for the files and for the other workers; return the exit status."""

@@ -87,7 +87,7 @@ class Start:
         return self.epoch >= num_epochs or bool(target_reached)
 
 
-def resume(args, described, net, workers, loader, session):
+def begin_or_resume(args, settings, net, workers, loader, session):
     """Begin afresh, or load the checkpoint that the command line asks for, on every worker.
 
     All workers make this call. Only worker 0 reads files. A checkpoint that is broken, or of
@@ -96,7 +96,7 @@ def resume(args, described, net, workers, loader, session):
     Parameters
     ----------
     args : argparse.Namespace
-    described : dict of str to str
+    settings : dict of str to str
         ``data`` (a fingerprint), options and versions, the same on all workers.
     net : mxnet.gluon.HybridBlock
         Gets the parameters.
@@ -115,7 +115,7 @@ def resume(args, described, net, workers, loader, session):
     UsageError
         If what was asked for is not here, or cannot be used.
     """
-    options = dict(described)
+    options = dict(settings)
     facts = {
         "job": environment.job_id(),
         "data": options.pop("data"),
@@ -178,7 +178,7 @@ def _tell(start):
     before, now = saved["options"], dict(facts["options"])
     if now["--dtype"] == "auto":  # choose_dtype says what becomes of it
         now["--dtype"] = before["--dtype"]
-    # Where the end moves, a rate that falls towards it, or an average that grows, does, too.
+    # With another --num-epochs, a rate that falls towards the end changes, and Lookahead, too.
     has_end = now["--lr-schedule"] in ("cosine", "onecycle") or now["--lookahead"] != "0"
     steering = [*STEERING, "--num-epochs"] if has_end else STEERING
     changed = [

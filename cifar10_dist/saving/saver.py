@@ -67,8 +67,8 @@ class Saver:
         self._save(epoch, min(worker_steps), worker_steps=worker_steps)
         return True
 
-    def epoch_done(self, epoch, is_last, **facts):
-        """Save after ``epoch`` epochs if it is time; all make this call.
+    def epoch_done(self, epochs_done, is_last, **facts):
+        """Save after ``epochs_done`` epochs if it is time; all make this call.
 
         Returns
         -------
@@ -80,8 +80,8 @@ class Saver:
         self._is_stopped = not is_last and self._stopper.is_requested_anywhere(self._workers)
         if is_last or self._is_stopped:
             self._stopper.lift_limit()
-        if epoch % self._period == 0 or is_last or self._is_stopped:
-            self._save(epoch, **facts)
+        if epochs_done % self._period == 0 or is_last or self._is_stopped:
+            self._save(epochs_done, **facts)
         return is_last or self._is_stopped
 
     def finish(self):

@@ -6,14 +6,14 @@ from ground.environment import is_first_worker
 from saving.lock import check_prefix, hold
 from saving.stopper import Stopper
 
-FINISH_S = 15  # what the launcher gives workers to save, unless it says otherwise
+FINISH_S = 15  # for files under way, where an exception ends the program
 
 
 class Session:
     """Takes requests to stop, holds the place of the checkpoints, and lets files be finished.
 
-    From ``with Session(...)`` on, TERM and USR1 are such requests, if there is a prefix. At the
-    end, whatever ends it, the files under way are written and the prefix is free again.
+    From ``with Session(...)`` on, TERM and USR1 are such requests, if there is a prefix. Whatever
+    ends it, files under way get some seconds to be written, and then the prefix is free again.
 
     Parameters
     ----------

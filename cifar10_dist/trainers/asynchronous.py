@@ -104,9 +104,11 @@ class AsyncTrainer(JobTrainer):
             super().step(batch_size, ignore_stale_grad)
         mark_as_used(self.learned)  # MXNet itself does it only where the workers update
 
-    def epoch_done(self, workers):
-        """Pull the newest weights: other workers may have changed them since the last pull."""
-        pull_weights(self, workers)
+    def pull_weights(self, workers):
+        """Pull the newest weights from the servers, once all workers have pushed."""
+        workers.barrier()
+        for param in self.learned:
+            self._kvstore.pull(self._param2idx[param.name], param.list_data())
         self._read(mx.nd.zeros(1), own=0)
         workers.barrier()
 
@@ -141,10 +143,3 @@ class AsyncTrainer(JobTrainer):
         """Add to the counter and ask for its value, without waiting for the answer."""
         self._readings.append((mx.nd.zeros(1), own))
         self._kvstore.pushpull(COUNTER_KEY, addend, out=self._readings[-1][0])
-
-
-def pull_weights(trainer, workers):
-    """Pull the newest weights from the servers, after all workers have pushed."""
-    workers.barrier()
-    for param in trainer.learned:
-        trainer._kvstore.pull(trainer._param2idx[param.name], param.list_data())

@@ -49,7 +49,7 @@ class JobTrainer(mx.gluon.Trainer):
         """
         super().step(batch_size, ignore_stale_grad)
 
-    def epoch_done(self, workers):
+    def pull_weights(self, workers):
         """Get the weights ready for an evaluation; nothing to do if the workers update."""
 
     def measure_staleness(self, workers):

@@ -31,12 +31,12 @@ class Buckets(Exchange):
     ----------
     buckets : list of list of NDArray
         One for each bucket, from the first layers' on: its array on each device.
-    lets_pass : bool
-        Whether the first layers' buckets overtake others; known once connected.
+    overtakes : bool
+        Whether the first layers' bucket overtakes others; known once connected.
     """
 
     def __init__(self, bucket_bytes=BUCKET_BYTES):
-        self._bucket_bytes, self.buckets, self.lets_pass = bucket_bytes, [], False
+        self._bucket_bytes, self.buckets, self.overtakes = bucket_bytes, [], False
 
     def move_gradients(self, params):
         """Place the gradients of neighbouring layers in one array on each device.
@@ -55,20 +55,19 @@ class Buckets(Exchange):
         self._store, self._first_key = store, first_key
         for key, bucket in enumerate(self.buckets, first_key):
             store.init(key, bucket[0])
-        self.lets_pass = "dist" in store.type and not uses_p3()  # P3 has an order of its own
+        self.overtakes = "dist" in store.type and not uses_p3()  # P3 has an order of its own
 
     def add_up(self):
         """Push and pull every bucket, in the order in which the next step can begin earliest."""
-        last, *others = reversed(range(len(self.buckets)))  # as backward fills them
-        early, middle, first = others[:1], others[1:-1], others[1:][-1:]
-        # The next step needs the first layers' bucket first. The middle buckets wait for the last
-        # layers' sum. On a slow cable the first layers overtake them; on a fast one it is no loss.
-        for number in (last, *early, *first):
+        count = len(self.buckets)
+        for number in reversed(range(count)[-2:]):  # of the last layers: backward fills them first
             self._send(number)
-        for number in reversed(middle):
-            if self.lets_pass:
-                for bucket, before in zip(self.buckets[number], self.buckets[last]):
-                    let_pass(before, bucket)
+        # The next step needs the first layers' bucket first. Those after it wait for the last
+        # layers' sum: on a slow cable the first one overtakes them, on a fast one it is no loss.
+        for number in range(count - 2):
+            if number and self.overtakes:
+                for bucket, last in zip(self.buckets[number], self.buckets[-1]):
+                    wait_for(last, bucket)
             self._send(number)
 
     def _send(self, number):
@@ -102,8 +101,8 @@ def _spans(params):
         start = -(-stop // ALIGN) * ALIGN
 
 
-def let_pass(before, array):
-    """Let later operations on ``array`` wait for the earlier ones on ``before``.
+def wait_for(before, array):
+    """Make later operations on ``array`` wait for the earlier ones on ``before``.
 
     MXNet's engine sees an operator that reads ``before`` and writes ``array``, whose values stay
     the same. Python does not wait. (Adding 0 times ``before`` would copy its NaNs.)

@@ -16,7 +16,7 @@ import numpy as np
 from command_line.devices import choose_devices
 from command_line.parse import parse_args
 from ground.failure import exit_with
-from loader import EvalLoader, split_data
+from loader import EvalLoader, create_loaders
 from networks.create import create_network
 from sources.images import ImageSource
 from trainers.create import create_trainer
@@ -30,7 +30,7 @@ def main():
     source = ImageSource(args)
     store = mx.kv.create(args.kv_store)
     workers = Workers(store)
-    train_loader, share = split_data(args, source, workers)
+    train_loader, share = create_loaders(args, source, workers)
     net, loss = create_network(args, ctx, source), CrossEntropy()
     trainer = create_trainer(args, args.dtype, net, ctx, store, workers, len(train_loader))
     for epoch in range(args.num_epochs):

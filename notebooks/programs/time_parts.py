@@ -21,7 +21,7 @@ import mxnet as mx
 from command_line.devices import choose_devices
 from command_line.parse import parse_args
 from ground.failure import exit_with
-from loader import split_data
+from loader import create_loaders
 from networks.create import create_network
 from run.progress import profiled
 from sources.images import ImageSource
@@ -41,7 +41,7 @@ def main():
     trainer = create_trainer(args, args.dtype, net, ctx, store, workers, steps_per_epoch=1000)
     for size in map(int, os.environ.get("SIZES", str(args.batch_size)).split(",")):
         args.batch_size = size
-        job = split_data(args, images, workers)[0], net, CrossEntropy(), ctx, trainer, workers
+        job = create_loaders(args, images, workers)[0], net, CrossEntropy(), ctx, trainer, workers
         facts = {"workers": workers.count, "rank": workers.rank, "batch": size}
         facts["step_s"] = time_steps(*job)
         if not workers.is_async:  # there, pushing and updating are one

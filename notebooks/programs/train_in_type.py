@@ -19,9 +19,9 @@ from mxnet.contrib.amp.amp import bfloat16
 
 from command_line.parse import parse_args
 from ground.failure import UsageError, exit_with
-from loader import EvalLoader, split_data
+from loader import EvalLoader, create_loaders
 from networks.create import create_network
-from run.precision import choose_dtype, compute_in
+from run.precision import choose_dtype, use_mixed_precision
 from sources.images import ImageSource
 from trainers.create import create_trainer
 from training import CrossEntropy, evaluate, forward_backward
@@ -58,8 +58,8 @@ def train(args, images):
     workers, loss = Workers(store), CrossEntropy(args.label_smoothing)
     net = create_network(args, ctx, images)
     dtype = choose_dtype(args, net, workers)
-    compute_in(dtype)
-    train_loader, _ = split_data(args, images, workers)
+    use_mixed_precision(dtype)
+    train_loader, _ = create_loaders(args, images, workers)
     tests = [array[:NUM_TEST] for array in images.arrays[2:]]
     test_loader = EvalLoader(*tests, args.batch_size, augmentation=images.augmentation)
     trainer = create_trainer(args, dtype, net, ctx, store, workers, len(train_loader))

@@ -122,7 +122,7 @@ def main():
         trainer = train(net, length, optimizer, place, ctx, Shifted(store, number), workers)
         is_shared = any("in shared memory" in line for line in trainer.explain())
         assert is_shared == (devices == ONE and place == "auto" and workers.count > 1)
-        trainer.epoch_done(workers)
+        trainer.pull_weights(workers)
         found[name] = parameters(net, ctx, workers)
     ctx = [mx.cpu(i) for i in range(MIXED[workers.rank])]
     # The evaluation of parameters that are the same for any number of workers.

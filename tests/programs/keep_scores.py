@@ -18,9 +18,9 @@ kept = []
 
 
 class KeepingRun(Run):
-    def step_done(self, batch, outputs, labels):
+    def step_done(self, outputs, labels):
         kept.extend((out.asnumpy(), y.asnumpy()) for out, y in zip(outputs, labels))
-        super().step_done(batch, outputs, labels)
+        super().step_done(outputs, labels)
 
     def finish(self):
         scores, labels = map(np.concatenate, zip(*kept))

@@ -53,7 +53,7 @@ def main():
         shifted = Shifted(store, place)
         ours, exchange = trained(shifted, bucket_bytes)
         assert len(exchange.buckets) == number, len(exchange.buckets)
-        assert exchange.lets_pass == (os.environ.get("DMLC_PS_VAN_TYPE") != "p3")
+        assert exchange.overtakes == (os.environ.get("DMLC_PS_VAN_TYPE") != "p3")
         for x, y in zip(plain, ours):
             np.testing.assert_allclose(y, x, rtol=1e-5, atol=1e-6)
     print("equal", flush=True)

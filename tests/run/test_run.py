@@ -53,14 +53,14 @@ def take(run, net, trainer, batch):
     """A step of the training loop."""
     outputs = forward_backward(net, CrossEntropy(), [batch.data], [batch.label], batch.size)
     trainer.step(1)
-    run.step_done(batch, outputs, [batch.label])
+    run.step_done(outputs, [batch.label])
 
 
 def follow(training, epoch):
     """The labels of the batches of an epoch, each trained on."""
     run, net, trainer = training
     seen = []
-    for batch in run.follow(LOADER, epoch):
+    for batch in run.batches(LOADER, epoch):
         take(run, net, trainer, batch)
         seen.append(batch.label.asnumpy().tolist())
     return seen
@@ -79,7 +79,7 @@ def test_the_first_epoch_goes_on_where_the_checkpoint_was_and_the_next_is_whole(
 def test_a_request_ends_the_epoch_after_the_step_and_saves_there(begin, tmp_path):
     prefix = tmp_path / "model"
     run, net, trainer = begin("--model-prefix", prefix)
-    for number, batch in enumerate(run.follow(LOADER, 0)):
+    for number, batch in enumerate(run.batches(LOADER, 0)):
         take(run, net, trainer, batch)
         begin.stopper.is_requested = number == 2
     assert number == 2 and run.save_if_stopped(0) and run.finish() == 75
@@ -107,15 +107,20 @@ def test_a_training_is_over_after_the_last_epoch_and_once_the_target_is_reached(
     run, _, _ = training = begin("--target-accuracy", 0.8, epoch=epoch)
     follow(training, epoch)
     assert not run.save_if_stopped(epoch)
-    assert run.epoch_done(epoch, {"accuracy": accuracy, "loss": 1.0}) == is_over
+    run.epoch_done(epoch, {"accuracy": accuracy, "loss": 1.0})
+    assert run.is_over == is_over
     assert f"Epoch {epoch}: Test_acc {accuracy:f}\n" in capsys.readouterr().out
     assert run.finish() == 0
 
 
 def test_a_step_draws_the_same_numbers_after_a_restart(begin):
     def draws(step):
-        run, _, _ = begin(net=small_network(nn.Dropout(0.5)), epoch=1, step=step)
-        return [mx.nd.random.uniform(shape=3).asnumpy().tolist() for _ in run.follow(LOADER, 1)]
+        training = begin(net=small_network(nn.Dropout(0.5)), epoch=1, step=step)
+        drawn = []
+        for batch in training[0].batches(LOADER, 1):
+            drawn.append(mx.nd.random.uniform(shape=3).asnumpy().tolist())
+            take(*training, batch)
+        return drawn
 
     undisturbed = draws(0)
     assert draws(7) == undisturbed[7:] and len({tuple(x) for x in undisturbed}) == len(LOADER)
@@ -155,7 +160,7 @@ def test_python_queues_only_a_few_steps_ahead(begin):
     net, ahead = SlowNetwork(), []
     net.initialize()
     run, _, trainer = begin(net=net)
-    for batch in run.follow(LOADER, 0):
+    for batch in run.batches(LOADER, 0):
         take(run, net, trainer, batch)
         ahead.append(len(ahead) + 1 - Slow.finished)
     assert len(ahead) == 12 and 0 < max(ahead) <= STEPS_AHEAD + 1, ahead

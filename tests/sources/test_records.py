@@ -13,7 +13,7 @@ from PIL import Image
 
 from command_line.parse import parse_args
 from ground.failure import UsageError
-from loader import EvalLoader, split_data
+from loader import EvalLoader, create_loaders
 from record_files import png, write, write_pictures
 from sources import records
 from sources.augmentation import Augmentation
@@ -85,7 +85,7 @@ def loaders_of(path, *flags, num_workers=1, rank=0):
     files = ("--data-train", path, "--data-val", path, "--num-classes", "300")
     args = parse_args([*files, "--batch-size", "16", *flags])
     source = ImageSource(args)
-    return split_data(args, source, SimpleNamespace(count=num_workers, rank=rank))
+    return create_loaders(args, source, SimpleNamespace(count=num_workers, rank=rank))
 
 
 def images_and_labels(batches):

@@ -99,11 +99,11 @@ def test_first_layers_pass_all_but_the_last_two_buckets(bucket_bytes, events, mo
     exchange.move_gradients(small_network([mx.cpu(0), mx.cpu(1)]).collect_params())
     numbers = {id(array): n for n, bucket in enumerate(exchange.buckets) for array in bucket}
 
-    def let_pass(before, array):
+    def wait_for(before, array):
         assert id(before) in map(id, exchange.buckets[-1]) and before.context == array.context
         seen.append(f"{numbers[id(array)]} waits")
 
-    monkeypatch.setattr(buckets, "let_pass", let_pass)
+    monkeypatch.setattr(buckets, "wait_for", wait_for)
     exchange.connect(store_of_several_workers(seen), first_key=0)
     exchange.add_up()
     assert ", ".join(dict.fromkeys(seen)) == events

@@ -26,7 +26,7 @@ TIME_BUDGET_S = 10
 SGD = {"learning_rate": 0.1, "momentum": 0.9}
 DOCUMENTED = {
     *("devices", "learned", "learning_rate", "loss_scale", "unsaved", "loss_divisor", "step"),
-    *("epoch_done", "measure_staleness", "explain", "collect_state", "restore_state"),
+    *("pull_weights", "measure_staleness", "explain", "collect_state", "restore_state"),
 }
 HELD_AS = ("trainer", "_trainer")  # the names of a Trainer outside its room
 
@@ -107,7 +107,7 @@ def test_every_trainer_does_a_job_from_its_first_step_to_its_checkpoint(kind):
     parts = split_batch(batch, trainer.devices)
     forward_backward(net, CrossEntropy(), *parts, trainer.loss_divisor(batch))
     trainer.step(1)
-    trainer.epoch_done(workers)
+    trainer.pull_weights(workers)
     assert net.weight.data()[0].asnumpy() == pytest.approx(1 + 0.1 * 0.75)  # softmax: 1/4 of each
     assert [param.name for param in trainer.learned] == sorted(net.collect_params())
     assert (trainer.learning_rate, trainer.loss_scale, trainer.explain()) == (0.1, 1, [])

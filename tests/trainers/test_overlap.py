@@ -11,7 +11,7 @@ from mxnet.gluon import nn
 from command_line.parse import parse_args
 from launching import launch
 from trainers import optimizers
-from trainers.buckets import let_pass
+from trainers.buckets import wait_for
 from trainers.create import create_trainer
 from workers import Workers
 
@@ -104,7 +104,7 @@ def test_an_array_lets_another_pass_and_keeps_its_values(gate):
     first[:] = np.nan
     values = second.asnumpy()
     late = mx.nd.Custom(first, op_type="gate")
-    let_pass(late, second)
+    wait_for(late, second)
     reader = threading.Thread(target=second.wait_to_read)
     reader.start()
     reader.join(0.5)
