@@ -3,18 +3,18 @@
 MXNet reads its surroundings once, while it is imported. So the work is done by importing this
 module, in this order; servers and the scheduler never return from it, as from ``import mxnet``:
 
-- OMP_NUM_THREADS: MXNet takes two processors for one core with two hyper-threads and starts half as
-  many threads as there are processors. Here it gets every processor this process may use, divided
+- OMP_NUM_THREADS: MXNet assumes two hyper-threads a core, and starts only half as many threads as
+  there are processors. Here it gets every processor this process may use, divided
   by the workers on this host (LAUNCH_LOCAL_WORKERS, from the launcher). A number you set stays.
 - MXNET_USE_NUM_CORES_OPERATOR_TUNING: MXNet halves once more when it measures which operators are
   worth several threads; it is told the same number.
 - PORT: ps-lite, below `kvstore='dist'`, listens on it. Containers often set PORT for a web server,
-  which breaks every node, so it is removed unless LAUNCH_NODE_PORT has the same number.
-- malloc: the C library gives the memory of a large message or batch back to the system, which fills
-  the next one's with zeros, page by page. Here it is kept, unless you have tuned malloc yourself
-  (MALLOC_…, GLIBC_TUNABLES).
+  which breaks every node, so it is removed.
+- malloc: the C library returns the memory of a large message or batch to the system, which must
+  fill it with zeros for the next one: that is slow. Here it is kept, unless you have tuned malloc
+  yourself (MALLOC_…, GLIBC_TUNABLES).
 - CUDA libraries: mxnet-cu112 needs CUDA 11, which pip puts in site-packages/nvidia/*/lib, where the
-  system's loader does not look. What is loaded beforehand, with its names visible to all, is found.
+  system's loader does not look. It finds a library that was loaded before with RTLD_GLOBAL.
 - NumPy's old names: MXNet and GluonCV use np.bool, np.int and np.float, which NumPy 1.24 removed
   and 1.20 to 1.23 warn about. They were the built-in types, and are put back as such.
 - scikit-learn and scipy.stats: MXNet imports them, with pandas, for mxnet.model.FeedForward (which
@@ -79,9 +79,8 @@ def set_threads():
 
 
 def remove_inherited_port():
-    """Keep PORT only if a launcher chose it for ps-lite, and says so."""
-    if os.environ.get("PORT") != environment.node_port():
-        os.environ.pop("PORT", None)
+    """Remove PORT, which is not meant for ps-lite."""
+    os.environ.pop("PORT", None)
 
 
 def keep_freed_memory():

@@ -57,9 +57,9 @@ class Collectives:
     def all_gather(self, values):
         """Give every worker the vectors of all, bit for bit, shape (workers, n).
 
-        MXNet's servers may keep float64 as float32: the flag that decides it is never set to
-        either (``multi_precision_`` in kvstore_dist_server.h). So each number travels as 16-bit
-        pieces, which float32 holds exactly, in a slot where all other workers add zero.
+        MXNet's servers may keep float64 as float32: the flag that decides it is never initialised
+        (``multi_precision_`` in kvstore_dist_server.h). So each number travels as 16-bit pieces,
+        which float32 holds exactly, in a slot where all other workers add zero.
         """
         pieces = np.ascontiguousarray(values).ravel().view(np.uint16)
         slots = np.zeros((self.count, pieces.size), np.uint16)
@@ -129,7 +129,7 @@ class Collectives:
         """Return the first of ``count`` keys for vectors of this length.
 
         Two sets are used in turn: a slow worker may still pull what the last exchange left in the
-        other one. None is two exchanges behind, as it would be missing at the barrier between.
+        other one. No worker can be two exchanges behind: the barrier between waits for all.
         """
         if not self._replaces:
             return self._take_keys(self.count)

@@ -32,11 +32,6 @@ def local_rank():
     return _whole("LAUNCH_LOCAL_RANK", 0)
 
 
-def node_port():
-    """Return the port that the launcher chose for ps-lite to listen on, as text, or None."""
-    return os.environ.get("LAUNCH_NODE_PORT")
-
-
 def job_id():
     """Return what tells this job from others, also after a restart; empty without a launcher."""
     return os.environ.get("LAUNCH_JOB", "")

@@ -9,8 +9,8 @@ class SharedFlag:
     """A flag that any worker raises and all see, one exchange later.
 
     In ``dist_sync`` all workers push a number in each step and pull the sum: the same on all of
-    them. In ``dist_async`` there are no common steps; who is asked pushes to a key with a zero,
-    which the servers replace, and all pull it.
+    them. In ``dist_async`` there are no common steps: the worker that raises the flag replaces the
+    zero under a key, and all workers pull that key after each step.
 
     Parameters
     ----------

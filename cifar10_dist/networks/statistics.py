@@ -4,10 +4,10 @@ import mxnet as mx
 
 
 def running_statistics(net):
-    """Return the parameters with BatchNorm's running means and variances, sorted, once they rest.
+    """Wait for queued work; return BatchNorm's running means and variances, sorted by name.
 
-    To MXNet's engine the backward pass of a network that is hybridized with ``static_shape`` only
-    reads them: to ask for their values is not to wait for it, and gives those from before the step.
+    In a network that is hybridized with ``static_shape``, MXNet's engine believes that backward
+    only reads them. So reading them does not wait for backward, and gives the values before it.
     """
     mx.nd.waitall()
     return [param for name, param in sorted(net.collect_params().items()) if "running_" in name]

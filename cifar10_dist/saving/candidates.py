@@ -87,9 +87,9 @@ def _candidates(args, job, restarted):
 
 
 def _look_elsewhere(entries, missing, may_be_missing, workers):
-    """Stop worker 0 if it lacks what another worker has on its own host."""
+    """Raise on worker 0 if another host has a checkpoint that worker 0's host lacks."""
     newest = entries[0] if entries else None
-    age = newest.age() if newest and newest.manifest else None
+    age = newest.recency() if newest and newest.manifest else None
     text = json.dumps([newest and place_of(newest.name), age])
     found = list(map(json.loads, workers.gather_texts(text)))
     if workers.rank > 0:

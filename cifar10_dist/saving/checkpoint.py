@@ -36,7 +36,7 @@ class Broken(Exception):
 
 @dataclass
 class Entry:
-    """A checkpoint in a folder, its manifest read but its files not; ``error`` if that failed."""
+    """A checkpoint of which only the manifest was read; ``error`` says why that failed."""
 
     name: str  # path without what follows the tag, "out/model-0003"
     epoch: int
@@ -44,7 +44,7 @@ class Entry:
     manifest: dict = None
     error: str = None
 
-    def age(self):
+    def recency(self):
         """Sort key: the run that began last comes last, within a run the position counts."""
         run = self.manifest["run"] if self.manifest else "~"  # cannot be known: taken for the last
         return run, self.epoch, self.step
@@ -67,7 +67,7 @@ def find(prefix):
         except Broken as error:
             entry.error = str(error)
         found.append(entry)
-    return sorted(found, key=Entry.age, reverse=True)
+    return sorted(found, key=Entry.recency, reverse=True)
 
 
 def read_manifest(name):
@@ -178,7 +178,7 @@ def write(prefix, epoch, step, symbol, params, arrays, facts):
         symbol_name = f"{Path(prefix).name}-symbol.json"
         (workplace / symbol_name).write_text(symbol, encoding="utf-8")
         files = {path.name: _flush_and_hash(path) for path in sorted(workplace.iterdir())}
-        # MXNet closes its file without looking whether the last bytes found room.
+        # MXNet closes its file without checking that the last bytes were written.
         parse_params((workplace / f"{name}.params").read_bytes())
         manifest = dict(facts, format=FORMAT, epoch=epoch, step=step, files=files)
         manifest["manifest_sha256"] = _digest_of_manifest(manifest)

@@ -16,7 +16,7 @@ from ground import environment
 from ground.failure import UsageError
 from ground.messages import warn
 
-LOST_S = 30  # until a process is gone whose host the launcher has lost: it ends by itself
+LOST_S = 30  # after which a process on a host that the launcher has lost has ended by itself
 
 
 def check_prefix(prefix):

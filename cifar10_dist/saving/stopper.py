@@ -1,7 +1,7 @@
 """Stop on request: a signal to one worker, and all of them stop after the same step.
 
-A Python signal handler runs between two instructions of the main thread, so never while that waits
-in MXNet for other workers. Here a thread of its own reads the numbers of the signals from a pipe.
+A Python signal handler runs only while the main thread executes Python, not while it waits in MXNet
+for other workers. Here a thread of its own reads the numbers of the signals from a pipe.
 """
 
 import math
@@ -83,7 +83,7 @@ class Stopper:
         return bool(workers.sum([self.is_requested])[0])
 
     def lift_limit(self):
-        """End no more processes that take no step: from here on they wait for files.
+        """From here on, do not end this process for taking no step: it waits for files.
 
         The launcher's own grace still ends what hangs.
         """

@@ -63,7 +63,7 @@ def restore(trainer, lookahead, facts, arrays):
                 continue
             state = optimizer.create_state_multi_precision(index, param.data(ctx))
             for number, leaf in enumerate(_leaves(state)):
-                # Nothing was kept of a momentum that was 0: another one begins at 0.
+                # With --mom 0 no momentum was saved: one that is set now starts at zero.
                 value = arrays.get(f"optimizer:{param.name}:{number}")
                 if value is not None:
                     leaf[:] = mx.nd.array(value, dtype=value.dtype)

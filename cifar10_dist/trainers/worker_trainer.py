@@ -45,8 +45,8 @@ class WorkerTrainer(JobTrainer):
     compression : dict, optional
         MXNet's ``compression_params``.
     steps_done : int
-        Steps that were done before a restart. The optimizer counts updates instead: float16 skips
-        some, and smaller batches before a restart made more of them.
+        Steps that were done before a restart. The optimizer's own count of updates can differ:
+        float16 skips some, and smaller batches before a restart make more.
     lookahead : lookahead.Lookahead, optional
         Called after every step.
     """

@@ -16,8 +16,8 @@ def scheduler_address(reached):
     Returns
     -------
     address, toward : str, str or None
-        With `toward`, the first host has to say from which address it sends there: only its name
-        is known, or an IPv6 address, which MXNet cannot use, or it was reached from itself.
+        If `toward` is not None, ask the first host which of its addresses routes to it: only the
+        host's name is known, or an IPv6 address, which MXNet cannot use, or 127.0.0.1.
     """
     first = reached[0]
     others = [a for a in reached[1:] if a and ":" not in a and not a.startswith("127.")]

@@ -43,8 +43,8 @@ batch systems
   A submitted job belongs to the system: if this launcher is killed, the job goes on. INT (Ctrl-C)
     or TERM asks it to save and end, a second one cancels it. When the system wants the job to end,
     the workers get TERM and --grace seconds to save. A job that then ends with 75, and that nobody
-    cancelled, is queued again, with the next LAUNCH_ATTEMPT (by Grid Engine not at a time limit).
-    It ends if the batch script is killed, or slurmstepd, which waits for that. If sge_shepherd is
+    cancelled, is queued again, and LAUNCH_ATTEMPT counts up (Grid Engine: not at a time limit).
+    The job ends if its batch script, or the slurmstepd above it, is killed. If sge_shepherd is
     killed, Grid Engine queues the job again, as after the loss of a host.
   Slurm keeps your environment for the job. Grid Engine gets PATH, LD_LIBRARY_PATH and what ssh
     passes on. It shows them to all users, and so takes no secrets.

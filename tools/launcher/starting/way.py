@@ -53,7 +53,7 @@ class Way(abc.ABC):
         return host.name
 
     def shielded(self, role, argv):
-        """A command of a role, with what it needs around it to outlive a batch system's request."""
+        """Wrap a role's command so that it outlives a batch system's request to stop."""
         return argv
 
     def reach(self, host, job, command):
