@@ -29,7 +29,7 @@ def ssh_argv(host, options):
         f"-oConnectTimeout={CONNECT_S}",
         "-oServerAliveInterval=3",
         "-oServerAliveCountMax=3",
-        "-oClearAllForwardings=yes",  # of ~/.ssh/config: a second connection could not bind their ports
+        "-oClearAllForwardings=yes",  # two connections cannot share their ports
         "-oRemoteCommand=none",
     ]
     if not _strict(tuple(words), host.name):
