@@ -272,7 +272,8 @@ def test_a_dry_run_is_pasted_on_each_host(tmp_path, more):
 
 def cluster_shell(name):
     """An open shell on a host."""
-    command = ["timeout", "90", sys.executable, ROOT / "tools/cluster.py", "--name", "test", "ssh"]
+    tool = (ROOT / "tools/cluster.py", "--name", CLUSTER.name, "ssh")
+    command = ["timeout", "90", sys.executable, *tool]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     return subprocess.Popen([*command, name, "bash"], **pipes)
 
