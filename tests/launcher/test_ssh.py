@@ -261,7 +261,8 @@ def test_a_dry_run_is_pasted_on_each_host(tmp_path, more):
 
 def pasted(name, text):
     """A shell on a host that reads this text."""
-    command = ["timeout", "90", sys.executable, ROOT / "tools/cluster.py", "--name", "test", "ssh"]
+    tool = (ROOT / "tools/cluster.py", "--name", CLUSTER.name, "ssh")
+    command = ["timeout", "90", sys.executable, *tool]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     shell = subprocess.Popen([*command, name, "bash"], **pipes)
     shell.stdin.write(text)
