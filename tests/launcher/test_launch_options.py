@@ -249,6 +249,14 @@ def test_a_login_that_a_busy_server_drops_is_tried_again(tmp_path):
     assert job.status == 0 and "[worker 0 d1] hi" in job.text(), job.text()
 
 
+@pytest.mark.long
+def test_a_jump_host_that_cannot_be_reached_is_the_cause(tmp_path):
+    jump = "--ssh-option=-oProxyJump=127.0.0.1:1"
+    job = launch(tmp_path, "-n", 1, "-H", "d1,", jump, "--no-check", "true")
+    assert job.status == 255
+    assert "d1: no connection: ssh: connect to host 127.0.0.1 port 1" in job.last_words()
+
+
 def test_a_greeting_without_an_end_is_passed_over(tmp_path):
     env = false_ssh(tmp_path, "printf title", 'exec sh -c "$last"')
     job = launch(tmp_path, "-n", 1, "-H", "d1,", "--no-check", "echo hi", env=env, cwd="/tmp")
