@@ -275,6 +275,7 @@ def test_a_greeting_like_a_report_is_passed_over(tmp_path, greeting):
 def test_a_host_that_takes_no_orders_holds_up_nothing(tmp_path):
     """It answers, then reads no more: 300 kB of orders do not fit into the pipe to it."""
     ready = {"hostname": "d1", "python": "3.6", "executable": "p", "processors": 1, "ssh": None}
+    ready.update(machine=None, uid=0)
     answers = [{"report": "ready", **ready}, {"report": "port", "port": 9}]
     lines = [f"echo '{json.dumps(answer)}'; sleep 1" for answer in answers]
     env = false_ssh(tmp_path, NO_SETTINGS, *lines, "exec sleep 60")

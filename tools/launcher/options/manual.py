@@ -14,9 +14,10 @@ definitions
 
 hosts
   One line for each host: `host[:port] [slots=N] [user=NAME]`; `#` starts a comment. A host is a
-  name, an address or an alias of your ssh configuration. Servers, then workers, are placed on one
-  host after the other. --placement fill gives a host as many workers as it has slots before it
-  turns to the next.
+  name, an address or an alias of your ssh configuration. A machine that stands there under several
+  names counts as one host, the first of them. Servers, then workers, are placed on one host after
+  the other. --placement fill gives a host as many workers as it has slots before it turns to the
+  next.
   ssh must log in without a question. Unknown host keys are accepted once, changed ones never.
   --sync-dst-dir copies this folder with rsync, once to each host, without .git, .venv, caches,
   ./data, ./checkpoints, saved networks and *.rec. --sync-exclude adds patterns to these;

@@ -16,7 +16,7 @@ from launcher.telling.writer import Writer
 
 # What a supervisor reports, and the fields of each report; some have a "why" where it failed.
 REPORTS = {
-    "ready": {"hostname", "python", "executable", "processors", "ssh"},
+    "ready": {"hostname", "python", "executable", "processors", "ssh", "machine", "uid"},
     "beat": set(),
     "port": {"port"},
     "address": {"address"},
