@@ -91,7 +91,7 @@ def test_a_mistake_is_one_line_and_status_2(arguments, why, tmp_path):
     done = subprocess.run([*LAUNCH, *arguments], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2
     (line,) = [
-        line for line in done.stderr.splitlines() if "FAILED" not in line and "ssh  " not in line
+        line for line in done.stderr.splitlines() if "FAILED" not in line and "host  " not in line
     ]
     assert why in line
     assert not list(tmp_path.iterdir())
@@ -296,6 +296,11 @@ def test_the_check_tells_that_a_host_has_no_rsync(tmp_path):
     assert job.status == 2, job.text()
     assert re.search("d1: rsync ended with status .*rsync: not found", job.last_words())
     assert "the host needs rsync: apt-get install rsync" in job.last_words()
+
+
+def test_the_check_names_the_launcher_that_reached_the_host(tmp_path):
+    job = launch(tmp_path, "-n", 1, "--check", "true")
+    assert job.status == 0 and "host       local  python" in job.last_words()
 
 
 def test_the_check_looks_where_the_job_will(tmp_path):
