@@ -57,7 +57,7 @@ def test_a_plan_leaves_the_parsed_options_as_they_are():
     [
         (["-n", "0", "x"], "-n/--num-workers: '0' is not a whole number from 1"),
         (["-n", "-3", "x"], "-n"),
-        (["-n", "2", "-s", "0", "x"], "-s/--num-servers"),
+        (["-n", "2", "-s", "0", "x"], "-s/--num-servers: 0 would leave nobody to add up"),
         (["-n", "2", "-s", "900", "x"], "-s 900: for 2 workers that is too many"),
         (["-n", "2"], "no command to run"),
         (["-n", "2", ""], "the command begins with an empty word: is a variable not set?"),

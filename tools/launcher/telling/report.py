@@ -17,6 +17,9 @@ HINTS = (
     (r"Connection refused", 255, "no ssh server listens there: is it started, is the port right?"),
     (r"Could not resolve hostname", None, "no such name: the hosts file, or ~/.ssh/config?"),
     (r"timed out|No route to host|Network is unreachable", 255, "is the host up, and in reach?"),
+    (r"no connection: no answer within", 255,
+     "does `ssh HOST true` end by itself? Not if a .bashrc there starts another shell (exec fish): "
+     "let it do so only on a terminal, [ -t 0 ] && exec fish"),
     (r"is your shell clean", None,
      "the login there prints something: `ssh HOST true` must print nothing (see its .bashrc)"),
     (r"rsync: (command )?not found|command not found: rsync", None,
