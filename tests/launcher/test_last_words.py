@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.telling.last_words import MOST, LastWords
+from launcher.telling.report import LONGEST, shortened
 from launcher.telling.stacks import Stacks
 from launching import PROGRAMS, launch
 
@@ -48,6 +49,11 @@ def test_a_message_on_standard_output_is_not_hidden_by_an_old_warning():
     words.take("err", "a warning")
     words.take("out", "error: no such record")
     assert words.worth_showing() == (["a warning", "error: no such record"], False)
+
+
+def test_of_a_long_line_both_ends_are_shown():
+    line = shortened("Command '" + "x" * 900 + "' returned non-zero exit status 1.")
+    assert len(line) == LONGEST and line.startswith("Command") and line.endswith("status 1.")
 
 
 def readable(lines):

@@ -14,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launch import parse_args
+from launcher.job.hosts import LOCAL
 from launcher.job.job import environment
 from launcher.options.plan import plan
 from launcher.telling.report import hint
+from launcher.watching.preflight import judge
 from launching import ROOT, SUM_RANKS, Job, launch, shell
 
 TIME_BUDGET_S = 110
@@ -301,6 +303,12 @@ def test_the_check_tells_that_a_host_has_no_rsync(tmp_path):
 def test_the_check_names_the_launcher_that_reached_the_host(tmp_path):
     job = launch(tmp_path, "-n", 1, "--check", "true")
     assert job.status == 0 and "host       local  python" in job.last_words()
+
+
+def test_a_warning_after_the_answer_of_a_check_is_passed_over():
+    """Of the loader, as for a wrong LD_PRELOAD: it comes by another pipe than the answer."""
+    lines = ['{"wrong": {}}', "ERROR: ld.so: object 'x.so' from LD_PRELOAD cannot be preloaded"]
+    assert judge(LOCAL, {"python": "3.11"}, lines, 0, 0, ()).fixes == []
 
 
 def test_the_check_looks_where_the_job_will(tmp_path):

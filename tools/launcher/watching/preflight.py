@@ -95,13 +95,13 @@ def judge(host, ready, lines, status, needed, brought):
     Finding
     """
     lines = [line for line in lines if line]
-    try:
-        answer = json.loads(lines[-1])
-    except (ValueError, IndexError):
+    answers = [line for line in lines if line.startswith('{"wrong"')]  # others are warnings
+    if answers:
+        answer = json.loads(answers[-1])
+        wrong = {column: why for column, why in answer["wrong"].items() if why}
+    else:
         last = lines[-1] if lines else f"status {status}"
         answer, wrong = {}, {"python": f"the check itself failed: {last}"}
-    else:
-        wrong = {column: why for column, why in answer["wrong"].items() if why}
     has_mxnet = "mxnet/__init__.py" in brought and bool(answer.get("python"))
     if has_mxnet and "No module named 'mxnet'" in wrong.get("mxnet", ""):
         del wrong["mxnet"]
