@@ -28,11 +28,9 @@ import re
 import sys
 import warnings
 from importlib import metadata, util
-from importlib.machinery import PathFinder
 from pathlib import Path
 
-from ground import endings, environment
-from ground.by_value import ByValue
+from ground import corrections, endings, environment
 from ground.parameter_server import serve_if_told
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
@@ -133,26 +131,6 @@ class NotForMXNet:
                 raise ModuleNotFoundError("MXNet does without", name=name)
 
 
-class AfterMXNet:
-    """A finder that changes mxnet, in a worker, as soon as it has been imported."""
-
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        """Find mxnet alone, with a loader that does the rest."""
-        spec = PathFinder.find_spec(name) if name == "mxnet" else None
-        if spec is None:
-            return None
-        load = spec.loader.exec_module
-
-        def load_and_change(module):
-            load(module)
-            module.kvstore.kvstore.pickle = ByValue
-            endings.finish_queued_work(module.nd.waitall)
-
-        spec.loader.exec_module = load_and_change
-        return spec
-
-
 if "mxnet" in sys.modules:
     warnings.warn(
         "import mxnet_setup before mxnet: it is too late to set its threads", stacklevel=2
@@ -166,4 +144,4 @@ sys.meta_path.insert(0, NotForMXNet)
 serve_if_told()
 if os.environ.get("DMLC_ROLE") == "worker":
     endings.end_on_exceptions()
-    sys.meta_path.insert(0, AfterMXNet)
+    sys.meta_path.insert(0, corrections.AfterMXNet)
