@@ -6,8 +6,9 @@ import os
 if os.environ.get("USERS_SETUP"):
     import mxnet_setup  # noqa: F401
 import mxnet as mx
+from examples import examples
 from mxnet import autograd, gluon
-from own_classes import Halving, examples
+from own_classes import Halving
 
 
 class Warm(mx.lr_scheduler.LRScheduler):
@@ -44,8 +45,6 @@ args = parser.parse_args()
 store = mx.kv.create("dist_sync")
 net = gluon.nn.Dense(1, in_units=3)
 net.initialize(mx.init.Zero())
-if args.frozen:
-    net.bias.grad_req = "null"
 settings = {"learning_rate": Halving.first}
 if args.schedule == "script":
     settings = {"lr_scheduler": Warm(RATE), "learning_rate": RATE}
@@ -61,6 +60,8 @@ if optimizer == "script":
     optimizer, settings = Plain(), None
 if args.accumulate > 1:
     net.weight.grad_req = net.bias.grad_req = "add"
+if args.frozen:
+    net.bias.grad_req = "null"
 trainer = gluon.Trainer(
     net.collect_params(), optimizer, settings, store, update_on_kvstore=not args.on_workers
 )
@@ -72,7 +73,6 @@ for step in range(args.steps):
     losses.backward()
     if (step + 1) % args.accumulate == 0:
         trainer.step(args.accumulate)
-        for parameter in net.collect_params().values():
-            if args.accumulate > 1:
-                parameter.zero_grad()
+        if args.accumulate > 1:
+            net.collect_params().zero_grad()
 print("weights", *net.weight.data().asnumpy()[0], *net.bias.data().asnumpy(), flush=True)

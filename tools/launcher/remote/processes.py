@@ -268,7 +268,7 @@ class Child:
         """
         pause = 1 if self.traceback_at else LOOK_S
         silent_s = now - self.idle_since
-        if now - self.looked < pause or not (self.traceback_at or self.rests or silent_s > HUNG_S):
+        if now - self.looked < pause or not (self.traceback_at or self.rests or silent_s > LOOK_S):
             return False
         living, before = self.family(), self.rests
         ticks = sum(entry[4] for entry in living.values())
