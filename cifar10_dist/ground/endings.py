@@ -1,8 +1,8 @@
 """End a process of a job on an exception that Python would print and forget, or wait after.
 
-Python prints an exception in a callback from MXNet's library (a store's updater, an operator of your
-own) and goes on, with weights that were not updated. After an exception that nobody caught, the
-store's destructor waits for the other workers, for ever.
+Python prints an exception in a callback from MXNet's library (a store's updater, an operator of
+your own) and goes on, with weights that were not updated. After an exception that nobody caught,
+the store's destructor waits for the other workers, for ever.
 """
 
 import os

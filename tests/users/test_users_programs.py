@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from launching import ROOT, Job
+from launching import ROOT, Job, launch
 
 TIME_BUDGET_S = 180
 pytestmark = pytest.mark.long
@@ -18,10 +18,24 @@ sys.path.append(str(PROGRAMS))
 
 from examples import examples  # noqa: E402
 
+AROUND = """
+import mxnet_setup
+import mxnet as mx
+import numpy as np
+from mxnet import autograd, gluon
+X, Y = np.float32(np.random.RandomState(0).normal(size=(2, 61, 3)))
+def read(positions):
+    return mx.nd.array(X[positions]), mx.nd.array(Y[positions, :1])
+epochs = [np.random.RandomState(epoch).permutation(61) for epoch in range(5)]
+global_batches = [batch for epoch in epochs for batch in (epoch[:60], epoch[60:])]
+net, loss = gluon.nn.Dense(1, in_units=3), gluon.loss.L2Loss()
+"""
+PRINT = "print('weights', *net.weight.data().asnumpy()[0], *net.bias.data().asnumpy(), flush=True)"
+
 
 def start(tmp_path, program, *options, with_us):
     command = (sys.executable, PROGRAMS / program, *options)
-    return Job(tmp_path, "-n", 2, "-s", 2, *command, env={"USERS_SETUP": "1" if with_us else ""})
+    return Job(tmp_path, "-n", 2, "-s", 1, *command, env={"USERS_SETUP": "1" if with_us else ""})
 
 
 def run(*arguments, with_us):
@@ -132,9 +146,28 @@ def test_sparse_gradients_which_the_servers_cannot_take_end_the_job_with_the_cau
     assert job.status == 134 and "Check failed: size == to->Size()" in job.last_words()
 
 
-@pytest.mark.parametrize("way, with_us", [("last step", False), ("fewer", True), ("exit", True)])
+@pytest.mark.parametrize("way, with_us", [("last step", False), ("fewer", True)])
 def test_workers_that_wait_for_one_at_its_end_get_a_hint(tmp_path, way, with_us):
     job = start(tmp_path, "ends.py", way, with_us=with_us)
     job.wait_for("came to the end of the program, and worker ")
     job.interrupt()
     job.finish(timeout=30)
+
+
+def test_the_program_that_the_notebooks_readme_shows_gives_the_same_weights_on_1_to_3(tmp_path):
+    """61 examples in batches of 60: in each epoch only one worker has an example of the last."""
+    text = (ROOT / "notebooks" / "README.md").read_text()
+    (program,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "shown.py").write_text(AROUND + program + PRINT)
+    found = {}
+    for count in (1, 2, 3):
+        job = launch(tmp_path, "-n", count, "-s", 1, sys.executable, tmp_path / "shown.py")
+        assert job.status == 0, job.text()
+        found[count] = np.float64(re.findall(r"weights (.*)", job.stdout)[0].split())
+        assert job.stdout.count(" ".join(map(str, np.float32(found[count])))) == count
+    assert np.allclose(found[1], found[2], atol=1e-6) and np.allclose(found[1], found[3], atol=1e-6)
+
+
+def test_a_worker_that_skips_an_update_warns(tmp_path):
+    job = run(tmp_path, "ends.py", "stale", with_us=True)
+    assert "dense0_bias: no new gradient on this worker" in job.stderr, job.text()

@@ -16,13 +16,17 @@ for _ in range(4):
 if way == "sparse":
     net = gluon.nn.Embedding(50, 4, sparse_grad=True)
 net.initialize()
-trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.01}, kvstore=store)
+sgd = {"learning_rate": 0.01}
+trainer = gluon.Trainer(
+    net.collect_params(), "sgd", sgd, store, update_on_kvstore=False if way == "stale" else None
+)
 x = mx.nd.array([3, 4]) if way == "sparse" else mx.nd.ones((8, 256))
-for _ in range(5 - (way == "fewer" and store.rank)):
+for step in range(5 - (way == "fewer" and store.rank)):
     with autograd.record():
         loss = (net(x) ** 2).mean()
-    loss.backward()
-    trainer.step(16)
+    if not (way == "stale" and step == 2 and store.rank):
+        loss.backward()
+    trainer.step(16, ignore_stale_grad=True)
     if way == "raise" and store.rank:
         raise ValueError("odd")
     if way == "exit" and store.rank:

@@ -3,6 +3,7 @@
 import sys
 
 import mxnet_setup  # noqa: F401
+
 import mxnet as mx
 import numpy as np
 
