@@ -8,7 +8,8 @@ from command_line.options import STEERING
 from ground import environment
 from ground.messages import report, warn
 from saving import checkpoint
-from saving.candidates import asks_for_files, find_candidates, first_usable, load, place_of
+from saving.candidates import asks_for_files, find_candidates, first_usable, place_of
+from saving.parameters import load
 from saving.statistics import restore_statistics
 
 SEEDED = "each step"  # how random numbers were seeded that a training draws

@@ -1,4 +1,4 @@
-"""What importing MXNet and its companions changes of the process, besides what we know and allow."""
+"""What importing MXNet and its companions changes of the process: no more than is known."""
 
 import json
 import os
