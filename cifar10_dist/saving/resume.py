@@ -65,8 +65,13 @@ class Start:
 
     @property
     def is_seeded_otherwise(self):
-        """Whether the steps of this epoch that are done were seeded in another way than now."""
-        return self.step > 0 and self.manifest.get("seeded") != SEEDED
+        """Whether the steps of this epoch that are done were seeded in another way than now.
+
+        Older versions seeded each step with SGLD only.
+        """
+        optimizer = self.manifest.get("options", {}).get("--optimizer", "")
+        is_seeded_so = self.manifest.get("seeded") == SEEDED or optimizer.lower() == "sgld"
+        return self.step > 0 and not is_seeded_so
 
     def describe(self, dtype):
         """Return the facts, once ``--dtype auto`` is settled."""
