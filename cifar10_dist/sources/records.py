@@ -135,6 +135,8 @@ class RecordImages:
             if image.mode[0] in "IF":
                 raise self._bad(number, "has more than 8 bits a channel")
             image = np.asarray(_turned(image).convert("RGB"))
+        except Image.DecompressionBombError:
+            raise self._bad(number, "has too many pixels") from None
         except (OSError, SyntaxError, ValueError) as error:  # what Pillow raises for broken images
             is_cut = "truncated" in str(error).lower()
             raise self._bad(number, "is cut short" if is_cut else "is not an image") from None

@@ -2,6 +2,8 @@
 
 import io
 import os
+import struct
+import zlib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,7 +21,7 @@ from sources import records
 from sources.augmentation import Augmentation
 from sources.images import ImageSource
 
-TIME_BUDGET_S = 15
+TIME_BUDGET_S = 18
 SHAPE = (3, 32, 32)
 
 
@@ -195,6 +197,12 @@ def encoded(image, kind, **more):
     return buffer.getvalue()
 
 
+def of_size(content, width, height):
+    """A PNG that says that it has this size."""
+    header = b"IHDR" + struct.pack(">II", width, height) + content[24:29]
+    return content[:12] + header + struct.pack(">I", zlib.crc32(header)) + content[33:]
+
+
 def write_one(path, number, content):
     """Write 40 images, one of which has this content."""
     file = recordio.MXRecordIO(str(path), "w")
@@ -211,6 +219,7 @@ BAD = {
     "JPEG without its end": (encoded(NOISE, "JPEG")[:-2], "is cut short"),
     "JPEG cut in its header": (encoded(NOISE, "JPEG")[:100], "is cut short"),
     "PNG": (encoded(NOISE, "PNG")[:-400], "is cut short"),
+    "too large": (of_size(png(0), 20000, 20000), "has too many pixels"),
     "16 bits": (encoded(Image.fromarray(np.zeros((40, 40), np.uint16)), "PNG"), "more than 8 bits"),
 }
 
