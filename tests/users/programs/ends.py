@@ -36,4 +36,6 @@ if way == "callback":
     local.init(1, mx.nd.ones(3))
     local._set_updater(lambda *_: 1 / 0)
     local.push(1, mx.nd.ones(3))
+if way == "sparse":
+    mx.nd.waitall()  # else the program may end before the server does
 print("the end", flush=True)
