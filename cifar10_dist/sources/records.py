@@ -11,23 +11,13 @@ from pathlib import Path
 import mxnet as mx
 import numpy as np
 from mxnet import recordio
-from PIL import Image, ImageFile, JpegImagePlugin
+from PIL import Image, ImageFile, ImageOps, JpegImagePlugin
 
 from ground.failure import UsageError
 from sources.augmentation import PIECE, centre
 
 SMALL = 3 * 64 * 64  # values; images with fewer are decoded by one thread
 GAPS = 1000  # of an index, the widest, in which records that it leaves out are looked for
-ORIENTATION = 0x0112  # the tag of EXIF
-TURNS = {
-    2: Image.FLIP_LEFT_RIGHT,
-    3: Image.ROTATE_180,
-    4: Image.FLIP_TOP_BOTTOM,
-    5: Image.TRANSPOSE,
-    6: Image.ROTATE_270,
-    7: Image.TRANSVERSE,
-    8: Image.ROTATE_90,
-}
 
 
 def walk(path):
@@ -200,8 +190,7 @@ def decode(images, labels, whole=False):
 def _turned(image):
     """Return an image as its EXIF says to show it; only of JPEG, as in MXNet's own readers."""
     if isinstance(image, JpegImagePlugin.JpegImageFile) and "exif" in image.info:
-        turn = TURNS.get(image.getexif().get(ORIENTATION))
-        return image if turn is None else image.transpose(turn)
+        ImageOps.exif_transpose(image, in_place=True)
     return image
 
 
