@@ -128,7 +128,8 @@ def first_usable(entries, facts, net):
             try:
                 load(net, params)
             except (mx.MXNetError, AssertionError, ValueError) as error:
-                reason = str(error).strip().splitlines()[0][:200]
+                lines = str(error).strip().splitlines()
+                reason = lines[-1 if isinstance(error, mx.MXNetError) else 0][:200]
                 raise Broken(
                     f"{entry.name}.params: not the parameters of this network: {reason}"
                 ) from None

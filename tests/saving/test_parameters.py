@@ -104,6 +104,14 @@ def test_parameters_of_a_deeper_network_are_left_over(tmp_path):
         load(network(1), tmp_path / "model-0003")
 
 
+def test_a_file_that_is_cut_short_is_refused_with_what_mxnet_says(tmp_path, theirs):
+    path = tmp_path / "model-0003.params"
+    theirs.save_parameters(str(path))
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(UsageError, match="network: MXNetError: Check failed: "):
+        load(network(1), tmp_path / "model-0003")
+
+
 def test_parameters_of_other_shapes_are_refused(tmp_path):
     wider = network_by_name(NETWORK, 11, (3, 32, 32), [mx.cpu()])
     wider.save_parameters(str(tmp_path / "model-0003.params"))
