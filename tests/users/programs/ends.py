@@ -12,7 +12,7 @@ way = sys.argv[1]
 store = mx.kv.create("dist_sync")
 net = gluon.nn.Sequential()
 for _ in range(4):
-    net.add(gluon.nn.Dense(256, in_units=256))
+    net.add(gluon.nn.Dense(1024, in_units=1024)  # 4 MB each: still on their way at the end)
 if way == "sparse":
     net = gluon.nn.Embedding(50, 4, sparse_grad=True)
 net.initialize()
@@ -20,7 +20,7 @@ sgd = {"learning_rate": 0.01}
 trainer = gluon.Trainer(
     net.collect_params(), "sgd", sgd, store, update_on_kvstore=False if way == "stale" else None
 )
-x = mx.nd.array([3, 4]) if way == "sparse" else mx.nd.ones((8, 256))
+x = mx.nd.array([3, 4]) if way == "sparse" else mx.nd.ones((8, 1024))
 for step in range(5 - (way == "fewer" and store.rank)):
     with autograd.record():
         loss = (net(x) ** 2).mean()
