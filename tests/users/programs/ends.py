@@ -12,7 +12,7 @@ way = sys.argv[1]
 store = mx.kv.create("dist_sync")
 net = gluon.nn.Sequential()
 for _ in range(4):
-    net.add(gluon.nn.Dense(1024, in_units=1024)  # 4 MB each: still on their way at the end)
+    net.add(gluon.nn.Dense(1024, in_units=1024))  # 4 MB: still on its way at the end
 if way == "sparse":
     net = gluon.nn.Embedding(50, 4, sparse_grad=True)
 net.initialize()
