@@ -14,7 +14,8 @@ definitions
 
 hosts
   One line for each host: `host[:port] [slots=N] [user=NAME]`; `#` starts a comment. A host is a
-  name, an address or an alias of your ssh configuration. Servers, then workers, are placed on one
+  name, an address or an alias of your ssh configuration; gpu[01-16,20] are 17 hosts. Files of Open
+  MPI and MPICH (host:4 for slots, below 22) are read, too. Servers, then workers, are placed on one
   host after the other. --placement fill gives a host as many workers as it has slots before it
   turns to the next.
   ssh must log in without a question. Unknown host keys are accepted once, changed ones never.
