@@ -165,5 +165,5 @@ def _lines(source):
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"{source}: {reason} (-H takes a file, or hosts as in -H d1,d2)") from None
-    text = re.sub(r"/\*.*?\*/", lambda comment: "\n" * comment[0].count("\n"), text, flags=re.DOTALL)
+    text = re.sub(r"(?s)/\*.*?\*/", lambda comment: "\n" * comment[0].count("\n"), text)
     return [(f"{source}:{i + 1}", line) for i, line in enumerate(text.split("\n"))]
