@@ -2,6 +2,7 @@
 # ruff: noqa: E501  a table has one line an entry
 
 import argparse
+import difflib
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -69,9 +70,19 @@ FLAGS = {
     ),
 }
 # fmt: on
+# Options of MXNet's launcher whose nearest name would mislead.
+OLDER = {"--host-ip": "--interface", "--slurm-worker-nodes": "--launcher-option=--nodes"}
 
 
 class _Parser(argparse.ArgumentParser):
+    def parse_args(self, args=None, namespace=None):
+        """Read the command line; of an option that is not known, suggest the nearest."""
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            name = unknown[0].partition("=")[0]
+            self.error(f"unknown option {name!r}{_suggestion(name)}")
+        return options
+
     def print_usage(self, file=None):
         """Print nothing: a mistake is told in one line, not in five."""
 
@@ -97,6 +108,14 @@ def create_parser(description):
         for flag in flags:
             group.add_argument(*flag.names.split(), **_settings(flag))
     return parser
+
+
+def _suggestion(name):
+    """What may have been meant, or that `--help` tells."""
+    names = {n: n for flags in FLAGS.values() for flag in flags for n in flag.names.split()}
+    names.update(OLDER)
+    near = difflib.get_close_matches(name.lower(), names, 1, 0.7)
+    return f"; did you mean {names[near[0]]}?" if near else "; --help lists the options"
 
 
 def _settings(flag):
