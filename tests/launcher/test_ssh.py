@@ -274,11 +274,13 @@ def test_what_must_not_be_copied_is_not(tmp_path):
     for name in (".git/x", "data/x", "sub/data/x", "a.params", "keep me.py", "skip.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
+    os.truncate(tmp_path / "a.params", 100_000_001)
     sync = ("--sync-dst-dir", "/home/ubuntu/a b", "--sync-exclude", "*.txt", "--no-check")
     job = launch(CLUSTER, "-n", 2, *on_hosts(), *sync, "ls -A; ls sub", cwd=tmp_path)
     assert job.status == 0
     shown = [line for line in job.out.read_text().splitlines() if line.startswith("[worker 1 d2]")]
-    assert [line.split("] ")[1] for line in shown] == ["keep me.py", "sub", "data"]
+    assert [line.split("] ")[1] for line in shown] == ["data", "keep me.py", "sub", "data"]
+    assert "leaves out 1 file above 100 MB: a.params (100 MB; see --sync-max-size)" in job.text()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from launcher.options import manual
-from launcher.options.values import count, given, port, roles, seconds, whole
+from launcher.options.values import count, given, port, roles, seconds, size, whole
 from launcher.starting.ways import WAYS
 
 REQUIRED = object()
@@ -35,6 +35,7 @@ FLAGS = {
         Flag("--launcher", given, None, "NAME", f"{', '.join(WAYS)}; default: ssh with -H, else local"),
         Flag("--sync-dst-dir", given, None, "DIR", "copy this folder to DIR on every host, and run there"),
         Flag("--sync-exclude", given, [], "PATTERN", "do not copy these files"),
+        Flag("--sync-max-size", size, 100_000_000, "SIZE", "do not copy larger files; default 100MB; none: no limit"),
         Flag("--placement", PLACEMENTS, "round-robin", None,
              "round-robin (default): hosts in turn, ignoring slots; fill: slots of a host first"),
         Flag("--ssh-option", given, [], "OPTION", "option of ssh itself, as in --ssh-option=-Ffile"),

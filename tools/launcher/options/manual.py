@@ -20,8 +20,8 @@ hosts
   turns to the next.
   ssh must log in without a question. Unknown host keys are accepted once, changed ones never.
   --sync-dst-dir copies this folder with rsync, once to each host, without .git, .venv, caches,
-  ./data, ./checkpoints, saved networks and *.rec. --sync-exclude adds patterns to these;
-  --sync-exclude none drops them.
+  checkpoints of cifar10_dist.py and files above --sync-max-size. A line says what was left out.
+  --sync-exclude adds patterns to these; --sync-exclude none copies all but the large files.
   Before the start all hosts are checked at once: Python, the folder, space for the copy, the
   command, and whether the host reaches the scheduler. A command that begins with a Python needs
   MXNet in that Python. A path that --sync-dst-dir may yet copy is not checked. --check only checks,

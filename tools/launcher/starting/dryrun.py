@@ -7,7 +7,7 @@ import subprocess
 
 from launcher.job import job as jobs
 from launcher.job.environment import SECRET, mask_words
-from launcher.starting import local, rsync
+from launcher.starting import contents, local, rsync
 
 PORT = 9091  # of the scheduler, without --port
 # The address of a host that routes to the scheduler's, or that of an interface. It is announced in
@@ -36,7 +36,8 @@ def describe_job(job):
     is_alone = len(hosts) == 1 and not job.options.interface
     addresses = [] if is_alone else _addresses(job)
     if job.target:
-        lines.append("# Copy the folder, here:")
+        left_out = contents.look(job.source, job.options).left_out()
+        lines += ["# Copy the folder, here:", *([f"# {left_out}"] if left_out else [])]
         lines += [_quoted(rsync.copy_argv(host, job)) for host in hosts]
     by_command = {host: job.way.reach(host, job, ["bash", "-s"]) for host in hosts}
     is_script = any(by_command.values())  # else each block is pasted on its host

@@ -3,6 +3,8 @@
 import re
 import time
 
+# a file or a module was not found, or could not be opened
+MISSING = re.compile(r"(?i)no module named|no such file|not found|can(not|'t) open")
 LONGEST = 400  # characters shown of a line; Python lists hundreds of modules after a crash
 # a pattern in the last lines, or None for any; the exit status, or None for any; the hint
 HINTS = (
@@ -50,7 +52,7 @@ def hint(text, status):
     return None
 
 
-def explain(failure, log=None):
+def explain(failure, log=None, left_out=None):
     """The lines that end a job.
 
     Parameters
@@ -59,6 +61,8 @@ def explain(failure, log=None):
         With `member` set if it was a process that failed.
     log : path or None
         Where its output is kept.
+    left_out : str or None
+        What was not copied to the hosts.
     """
     lines = [str(failure)]
     member, said = failure.member, str(failure)
@@ -79,4 +83,6 @@ def explain(failure, log=None):
     advice = hint(said, failure.status)
     if advice:
         lines.append(f"hint: {advice}")
+    if left_out and MISSING.search(said):
+        lines.append(f"hint: {left_out}")
     return "\n".join(lines)

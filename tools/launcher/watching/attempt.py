@@ -8,7 +8,7 @@ import threading
 from launcher.job.addresses import scheduler_address
 from launcher.job.job import environment
 from launcher.job.statuses import SAVED
-from launcher.starting import rsync
+from launcher.starting import contents, rsync
 from launcher.watching import preflight
 from launcher.watching.outcome import Failure
 from launcher.watching.watch import Watch
@@ -147,6 +147,10 @@ class Attempt:
         """Copy the job's folder to every host; for `--check` only see whether rsync can."""
         if not shutil.which("rsync"):
             raise Failure("rsync is not installed here: apt-get install rsync")
+        left_out = contents.look(self.job.source, self.job.options).left_out()
+        if left_out:
+            self.console.say(left_out)
+            self.record.write(left_out=left_out)
         copy = self.world.copy(self.links.by_host, self.job)
         try:
             copy.start()

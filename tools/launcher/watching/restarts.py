@@ -136,7 +136,7 @@ def run_job(job, console, record, requests, world=None):
 def conclude(failure, words, console, record, world):
     """Say and keep what ended the job; returns its exit status."""
     log = failure.member and record.path(failure.member.process)
-    text = explain(failure, log) + (f"\n{words}" if words else "")
+    text = explain(failure, log, record.data.get("left_out")) + (f"\n{words}" if words else "")
     record.write(status=failure.status, cause=text, ended=world.time())
     console.say(text)
     return failure.status
