@@ -243,7 +243,7 @@ def test_the_check_tells_that_rsync_is_missing_here(tmp_path):
     assert "rsync is not installed here: apt-get install rsync" in job.last_words()
 
 
-@pytest.mark.parametrize("more", [(), ("--interface", "eth0")], ids=["routed", "interface"])
+@pytest.mark.parametrize("more", [(), ("--interface", "ib0,eth0")], ids=["routed", "interface"])
 def test_a_dry_run_is_pasted_on_each_host(tmp_path, more):
     sync = ("--sync-dst-dir", "pasted here", "--dry-run", "--env", "DB_TOKEN", *more)
     arguments = ("-n", 3, "-s", 1, *on_hosts(), *sync, "python", "sum_ranks.py")
@@ -251,7 +251,7 @@ def test_a_dry_run_is_pasted_on_each_host(tmp_path, more):
     here, *blocks = re.split(r"(?m)^# (?=d\d: )", said)
     subprocess.run(["bash", "-e"], input=here, text=True, check=True, timeout=30)
     root = json.loads((CLUSTER / "state.json").read_text())["addresses"]["d1"]
-    shells = [pasted(b[:2], f"export DB_TOKEN=x root={root}\n# {b}") for b in blocks]
+    shells = [pasted(b[:2], f"export DB_TOKEN=x TEST_MARK=x root={root}\n# {b}") for b in blocks]
     first, second = (shell.stdout.read() for shell in shells)
     assert [shell.wait(30) for shell in shells] == [0, 0], first + second
     for rank, out in enumerate([second, first, second]):
@@ -387,7 +387,10 @@ def test_an_interface_is_looked_up_on_each_host(tmp_path):
     assert launch(tmp_path, "-n", 2, *plain, "eth0", show, cwd="/tmp").text().count("] 10.77.") == 5
     job = launch(tmp_path, "-n", 2, *plain, "eth7", show, cwd="/tmp")
     assert job.status == 2
-    assert "d1: interface eth7: No such device" in job.last_words()
+    assert "d1: interface eth7: No such device; there are lo, eth0" in job.last_words()
+    env = {"DMLC_INTERFACE": "ib0,eth0"}
+    job = launch(tmp_path, "-n", 1, "-H", "d2,", *plain[2:-1], show, cwd="/tmp", env=env)
+    assert job.text().count("] 10.77.") == 3
 
 
 @pytest.fixture

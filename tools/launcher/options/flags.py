@@ -42,7 +42,7 @@ FLAGS = {
         Flag("--launcher-option", given, [], "OPTION",
              "option of sbatch, srun, qsub or mpirun itself: --launcher-option=--partition=gpu"),
         Flag("--port", port, None, "N", "port of the scheduler; default: a free one"),
-        Flag("--interface", given, None, "NAME", "network interface to use on the hosts; default: the one that routes"),
+        Flag("--interface", given, None, "NAME", "network interface of the hosts: ib0; or several, the first that a host has: ib0,eth1; default: DMLC_INTERFACE, else the one that routes"),
         Flag("--p3", bool, False, None, "MXNet's P3 transport: small slices, by priority"),
         Flag("command", argparse.REMAINDER, None, "COMMAND", "what to run in every role"),
     ),

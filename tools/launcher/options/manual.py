@@ -61,9 +61,12 @@ environment variables
     PYTHONFAULTHANDLER
   passed on by ssh: MXNET_*, DMLC_*, PS_*, OMP_*, KMP_*, NCCL_*, LD_LIBRARY_PATH, and what --env,
     --env-worker and --env-server name. Local processes inherit everything but PORT.
-  If you give only the NAME, the value is on no command line. Values of variables whose names end
-    as a secret's (TOKEN, PASSWORD, KEY, …) are shown as ***, also where a program prints them if
-    they have eight characters or more and the command does not contain them.
+  DMLC_INTERFACE is taken for --interface. What is set for every process is not taken from your
+    environment, and refused in --env.
+  If you give only the NAME, the value is on no command line and in no record. Values of variables
+    whose names end as a secret's (TOKEN, PASSWORD, KEY, …) are shown as ***, also where a program
+    prints them if they have eight characters or more and the command does not contain them. Values
+    with a login in them (postgres://me:…@host) are not recorded.
 
 what happens on failure
   A process fails: all processes are stopped on all hosts, with TERM, and after 3 s with KILL. The

@@ -43,7 +43,9 @@ def plan(args, environ=os.environ):
     processes = distribute(args.num_workers, num_servers, hosts, args.placement)
     env = passed(args, environ)
     check_shown(args.show, processes)
-    job = Job(command, hosts, processes, source, target, args, way, env, way.submits(environ))
+    interface = find_interface(args, way, env)
+    is_to_submit = way.submits(environ)
+    job = Job(command, hosts, processes, source, target, args, way, env, interface, is_to_submit)
     if way.is_batch_system and "LAUNCH_SUBMITTED" in environ:
         job.id = environ["LAUNCH_SUBMITTED"]  # the same when the batch system starts it again
         job.earlier_tries = way.earlier_tries(environ)
@@ -131,6 +133,16 @@ def find_hosts(args, way, environ):
     if way.needs_hosts and not hosts:
         raise UsageError(f"--launcher {way.name} needs the hosts: -H FILE, or -H d1,d2")
     return hosts or [LOCAL]
+
+
+def find_interface(args, way, env):
+    """The network to use: that of `--interface`, else MXNet's own variable for it, or None."""
+    if "interface" not in way.options:  # all is on this machine
+        return None
+    for given in (args.interface, env["worker"].get("DMLC_INTERFACE")):
+        if given and given.strip(", "):
+            return ",".join(given.replace(",", " ").split())
+    return None
 
 
 def check_shown(show, processes):

@@ -246,10 +246,11 @@ class Supervisor:
         try:
             self.report("address", address=own_address(toward, interface))
         except OSError as error:
-            what = (
-                f"interface {interface}" if interface else f"no IPv4 address that reaches {toward}"
-            )
-            self.report("address", address=None, why=f"{what}: {error.strerror}")
+            what = f"no IPv4 address that reaches {toward}: {error.strerror}"
+            if interface:
+                here = ", ".join(name for _, name in socket.if_nameindex())
+                what = f"interface {interface}: {error.strerror}; there are {here}"
+            self.report("address", address=None, why=what)
 
     def find_port(self, address, port=None):
         """Listen at a free port, or a given one, so that others can try to reach it."""

@@ -7,7 +7,7 @@ import shlex
 import signal
 import subprocess
 
-from launcher.job.environment import SECRET, TRAINING
+from launcher.job.environment import TRAINING, is_secret
 from launcher.job.hosts import read_hosts
 from launcher.job.statuses import UsageError
 from launcher.remote.bootstrap import REMOTE_PYTHON
@@ -80,13 +80,15 @@ def variables(options):
         A secret is among them: `qstat -j` shows the variables of a job to everybody.
     """
     named = {*options.env, *options.env_worker, *options.env_server}
-    for name in sorted(re.split("[=:]", item)[0] for item in named):
-        if SECRET.search(name):
+    for name, *value in sorted(re.split("[=:]", item, maxsplit=1) for item in named):
+        if is_secret(name, value[0] if value else os.environ[name]):
             raise UsageError(
                 f"--env {name}: Grid Engine shows it to everybody (qstat -j): read it from a file"
             )
     kept = {"PATH", "LD_LIBRARY_PATH", *(name for name in named if re.fullmatch(r"\w+", name))}
-    kept |= {name for name in os.environ if TRAINING.fullmatch(name) and not SECRET.search(name)}
+    kept |= {
+        n for n, value in os.environ.items() if TRAINING.fullmatch(n) and not is_secret(n, value)
+    }
     return sorted(kept & set(os.environ))
 
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from launcher.job.environment import SECRET
+from launcher.job.environment import ABOUT_HIDDEN, is_secret, mask_words
 from launcher.job.statuses import SAVED
 from launcher.starting.way import Refused
 
@@ -74,7 +74,7 @@ def script(job, own_words):
     named, environ = {}, dict(os.environ)
     for item in [*options.env, *options.env_worker, *options.env_server]:
         name, *value = re.split("[=:]", item, maxsplit=1)
-        if value and SECRET.search(name):
+        if value and is_secret(name, value[0]):
             environ[name] = value[0]
             named[item] = name
     words = [sys.executable, str(LAUNCH)]
@@ -84,11 +84,13 @@ def script(job, own_words):
         for item, name in named.items():
             word = word.replace(item, name)
         words.append(word)
+    command = mask_words(job.command) if options.dry_run else job.command
+    about = [ABOUT_HIDDEN] if command != job.command else []
     folder = os.path.abspath(options.log_dir or job.source)
     directives = way.directives(job, folder)
     body = BODY.format(
         directory=shlex.quote(job.source),
-        command=shlex.join([*words, *job.command]),
+        command=shlex.join([*words, *command]),
         ending=way.ending,
         name=way.name,
         job_id=way.job_id,
@@ -96,7 +98,7 @@ def script(job, own_words):
         restarts=way.restarts,
         requeue=way.requeue,
     )
-    text = "\n".join(["#!/bin/bash", *(f"{way.mark} {line}" for line in directives), body])
+    text = "\n".join(["#!/bin/bash", *(f"{way.mark} {line}" for line in directives), *about, body])
     return text, environ
 
 

@@ -101,7 +101,7 @@ class Attempt:
     def find_addresses(self):
         """The address of the scheduler, and each host's own that routes to it."""
         everyone = self.links.all()
-        interface = self.job.options.interface
+        interface = self.job.interface
         if interface:
             addresses = self.own_addresses(everyone, interface=interface)
             return addresses[self.job.hosts[0]], addresses
