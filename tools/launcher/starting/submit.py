@@ -84,13 +84,14 @@ def script(job, own_words):
         for item, name in named.items():
             word = word.replace(item, name)
         words.append(word)
-    command = mask_words(job.command) if options.dry_run else job.command
-    about = [ABOUT_HIDDEN] if command != job.command else []
+    words += job.command
+    shown = mask_words(words) if options.dry_run else words
+    about = [ABOUT_HIDDEN] if shown != words else []
     folder = os.path.abspath(options.log_dir or job.source)
     directives = way.directives(job, folder)
     body = BODY.format(
         directory=shlex.quote(job.source),
-        command=shlex.join([*words, *command]),
+        command=shlex.join(shown),
         ending=way.ending,
         name=way.name,
         job_id=way.job_id,
