@@ -91,6 +91,8 @@ def test_files_have_their_sizes_whatever_their_names(tmp_path):
     fill(tmp_path, "e.txt", "f/e.txt")
     found = look(str(tmp_path), options("--sync-exclude", "/e.txt", "--sync-exclude=f/"))
     assert found.sizes == names and found.left_out() == ""
+    large = look(str(tmp_path), options("--sync-max-size", "2", "--sync-exclude", "b c"))
+    assert "3 files above 2 B: d/?, \\#012, é? (12 B;" in large.left_out()
 
 
 @pytest.mark.long

@@ -45,7 +45,8 @@ class Contents:
             where = ", ".join(f"{folder or '.'}/" for folder in folders[:3])
             what = f"{_number(self.checkpoints, 'checkpoint')} in {where}"
             found.append(f"{what} ({size}; --sync-exclude none copies them)")
-        return f"--sync-dst-dir leaves out {' and '.join(found)}" if found else ""
+        text = f"--sync-dst-dir leaves out {' and '.join(found)}" if found else ""
+        return "".join(c if c.isprintable() else "?" for c in text)  # a name may have several lines
 
     def excludes(self):
         """rsync's options for what is left out besides `patterns`."""
