@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 
 import pytest
 
@@ -101,6 +100,6 @@ def test_looking_at_100000_files_takes_at_most_2_s(tmp_path):
     make = "for d in $(seq 100); do mkdir $d; (cd $d; seq -f %04g.json 1000 | xargs touch); done"
     with tempfile.TemporaryDirectory(dir=memory) as folder:
         subprocess.run(["sh", "-c", make], cwd=folder, check=True, timeout=60)
-        began = time.monotonic()
+        began = sum(os.times()[:4])  # of processors, ours and those of rsync: others are busy, too
         assert len(look(folder, options()).sizes) == 100_000
-        assert time.monotonic() - began < 2
+        assert sum(os.times()[:4]) - began < 2
