@@ -55,7 +55,10 @@ def describe_job(job):
         block = _block(job, host, processes, addresses)
         if is_script:
             argv = _quoted(by_command[host])
-            block = [f"{argv} \"${{root-}}\" <<'{HERE_END}' &", "root=$1", *block, HERE_END]
+            values = " ".join(_hidden(job, processes))  # they travel over standard input
+            before = f"{{ declare -p {values}; cat; }}" if values else "cat"
+            start = f"{before} <<'{HERE_END}' | {argv} \"${{root-}}\" &"
+            block = [start, "root=$1", *block, HERE_END]
         lines += block
     return "\n".join(lines + ["wait"] * is_script)
 
@@ -73,7 +76,6 @@ def _root_from_here(job):
 
 def _block(job, host, processes, addresses):
     """What runs on one host. Ctrl-C ends it."""
-    hidden = sorted({name for p in processes for name in secrets(job, p.role)})
     env = local.environment() if job.way.keeps_environment else {}
     workers = max(1, job.count("worker", host))
     is_absolute = os.path.isabs(job.directory)  # else it is in the home there
@@ -81,7 +83,10 @@ def _block(job, host, processes, addresses):
         "(",
         "set -e",
         "trap 'kill $(jobs -p); wait' INT TERM",
-        *(f': "${{{name}?set it first, its value is not shown}}"' for name in hidden),
+        *(
+            f': "${{{name}?set it first, its value is not shown}}"'
+            for name in _hidden(job, processes)
+        ),
         *addresses,
         "unset PORT",  # MXNet would take it for its own
         *([f"export PATH={_quote(env['PATH'])}"] if "PATH" in env else []),
@@ -91,6 +96,11 @@ def _block(job, host, processes, addresses):
         "wait",
         ")",
     ]
+
+
+def _hidden(job, processes):
+    """The variables of these processes whose values are not shown."""
+    return sorted({name for p in processes for name in secrets(job, p.role)})
 
 
 def _addresses(job):
