@@ -55,10 +55,10 @@ test-all: test
 notebooks: setup
 	@.venv/bin/python tools/refresh_notebooks.py $(if $(DATA),--data "$(DATA)")
 
-# JupyterLab wants to be told that root may start it.
+# JupyterLab wants to be told that root may start it, and not to ask about its news.
 jupyter: setup
 	@exec .venv/bin/python -m jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) \
-		--ServerApp.root_dir="$(CURDIR)" $(JUPYTER_ARGS) \
+		--ServerApp.root_dir="$(CURDIR)" --LabApp.news_url=None $(JUPYTER_ARGS) \
 		--LabApp.default_url=/lab/tree/notebooks/01-train-on-one-device.ipynb
 
 cluster: setup

@@ -30,7 +30,7 @@ import warnings
 from importlib import metadata, util
 from pathlib import Path
 
-from ground import environment
+from ground import corrections, endings, environment
 from ground.parameter_server import serve_if_told
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
@@ -142,3 +142,6 @@ load_cuda_libraries()
 restore_numpy_names()
 sys.meta_path.insert(0, NotForMXNet)
 serve_if_told()
+if os.environ.get("DMLC_ROLE") == "worker":
+    endings.end_on_exceptions()
+    sys.meta_path.insert(0, corrections.AfterMXNet)

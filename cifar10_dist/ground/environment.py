@@ -17,6 +17,11 @@ def uses_p3():
     return os.environ.get("DMLC_PS_VAN_TYPE") == "p3"
 
 
+def num_servers():
+    """Return the number of servers of this job."""
+    return _whole("DMLC_NUM_SERVER", 1)
+
+
 def is_first_worker():
     """Tell whether this is worker 0, before there is a kvstore to ask."""
     return os.environ.get("LAUNCH_WORKER_ID", "0") == "0"

@@ -2,8 +2,8 @@
 
 ``import mxnet`` turns a process that has one of these roles into it, but first prepares Python
 functions for thousands of operators. A server adds up arrays and needs none of
-them, so that it is started here with the same calls to MXNet's library. Only ``dist_async`` sends
-the servers an optimizer, which is Python's: then they import the rest.
+them, so that it is started here with the same calls to MXNet's library. Only ``dist_async``, and a
+Trainer with ``update_on_kvstore``, send an optimizer, which is Python's: then they import the rest.
 """
 
 import ctypes
@@ -12,7 +12,10 @@ import pickle
 import sys
 from importlib import util
 
+from ground.endings import end_on_exceptions, end_with_traceback
+
 ROLES = ("server", "scheduler")
+ADVICE = "put its classes in a module of their own, or use update_on_kvstore=False"
 OPTIMIZER = 0  # what a worker's command to the servers is about: kController in kvstore.py
 
 
@@ -30,6 +33,7 @@ def serve_if_told():
     store = ctypes.c_void_p()
     _check(library, library.MXKVStoreCreate(b"dist", ctypes.byref(store)))
     held = []  # what the library goes on using
+    end_on_exceptions()  # else an update that fails leaves sums of gradients for weights
 
     @ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
     def control(command, content, _):
@@ -41,7 +45,11 @@ def serve_if_told():
 
         os.environ["DMLC_ROLE"] = role
         held.append(mxnet.kvstore.KVStore(store))
-        held[-1].set_optimizer(pickle.loads(content))
+        try:
+            held[-1].set_optimizer(pickle.loads(content))
+        except Exception as error:
+            failed = "a server cannot update the weights with the optimizer that it was sent"
+            end_with_traceback(type(error), error, error.__traceback__, f"{failed}: {ADVICE}")
 
     _check(library, library.MXKVStoreRunServer(store, control, None))
     sys.stdout.flush()

@@ -13,6 +13,7 @@ from ground.failure import UsageError
 from ground.messages import warn
 from saving import checkpoint
 from saving.checkpoint import Broken, Entry
+from saving.parameters import load
 
 # What a position inside an epoch depends on.
 WITHIN = ("data", "seed", "global_batch_size", "steps_per_epoch", "is_async")
@@ -148,13 +149,6 @@ def _check_position(entry, facts):
                 f"{entry.name}: stopped inside an epoch, with {name.replace('_', ' ')} "
                 f"{entry.manifest[name]}, which is {facts[name]} here"
             )
-
-
-def load(net, params):
-    """Put the parameters of a file into a network, on every device."""
-    own = net.collect_params()
-    ctx = next(iter(own.values())).list_ctx()
-    own.load_dict(checkpoint.parse_params(params), ctx=ctx)
 
 
 def place_of(name, ending=""):

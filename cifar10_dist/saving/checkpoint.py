@@ -117,7 +117,7 @@ def read_file(path):
 
 
 def parse_params(content):
-    """Return the parameters by name, as ``collect_params().load_dict`` takes them.
+    """Return the parameters by name, without the ``arg:`` or ``aux:`` before it.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def parse_params(content):
     bad = first_not_finite(loaded.items())
     if bad:
         raise ValueError(f"{bad} is not finite")
-    return {name.partition(":")[2]: value for name, value in loaded.items()}
+    return {re.sub("^(arg|aux):", "", name): value for name, value in loaded.items()}
 
 
 def parse_state(content):

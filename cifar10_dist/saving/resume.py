@@ -8,7 +8,8 @@ from command_line.options import STEERING
 from ground import environment
 from ground.messages import report, warn
 from saving import checkpoint
-from saving.candidates import asks_for_files, find_candidates, first_usable, load, place_of
+from saving.candidates import asks_for_files, find_candidates, first_usable, place_of
+from saving.parameters import load
 from saving.statistics import restore_statistics
 
 SEEDED = "each step"  # how random numbers were seeded that a training draws
@@ -64,8 +65,13 @@ class Start:
 
     @property
     def is_seeded_otherwise(self):
-        """Whether the steps of this epoch that are done were seeded in another way than now."""
-        return self.step > 0 and self.manifest.get("seeded") != SEEDED
+        """Whether the steps of this epoch that are done were seeded in another way than now.
+
+        Older versions seeded each step with SGLD only.
+        """
+        optimizer = self.manifest.get("options", {}).get("--optimizer", "")
+        is_seeded_so = self.manifest.get("seeded") == SEEDED or optimizer.lower() == "sgld"
+        return self.step > 0 and not is_seeded_so
 
     def describe(self, dtype):
         """Return the facts, once ``--dtype auto`` is settled."""

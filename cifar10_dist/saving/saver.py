@@ -121,11 +121,11 @@ class Saver:
             self._session.writing.join()
 
     def _write(self, epoch, step, *contents):
+        self._failed = True  # also if an exception ends this thread, which Python only prints
         try:
             self._newest = checkpoint.write(self._prefix, epoch, step, *contents)
             self._failed = False
         except (OSError, mx.MXNetError, MemoryError, ValueError) as error:
-            self._failed = True
             name = f"{self._prefix}-{checkpoint.tag(epoch, step)}"
             newest = f"the newest checkpoint is {self._newest}" if self._newest else "there is none"
             warn(f"{name} could not be saved: {_reason(error)}; {newest}")

@@ -4,6 +4,7 @@ A Python signal handler runs only while the main thread executes Python, not whi
 for other workers. Here a thread of its own reads the numbers of the signals from a pipe.
 """
 
+import contextlib
 import math
 import os
 import select
@@ -119,13 +120,16 @@ class Stopper:
             end(STOPPED, f"{request.name}: stopped before the training began")
         if self._terms > 1:
             end(143, "a second SIGTERM: stopped without saving")
-        if not self.is_requested:
-            say(f"{request.name}: will save and stop after this step")
         self._seen = time.monotonic()
-        self.is_requested = True
+        is_first, self.is_requested = not self.is_requested, True
+        if is_first:
+            with contextlib.suppress(OSError):  # nobody reads it, or the disk is full
+                say(f"{request.name}: will save and stop after this step")
 
 
 def end(status, why):
     """End this process now: its main thread may wait for ever."""
-    say(why)
-    os._exit(status)
+    try:
+        say(why)
+    finally:
+        os._exit(status)

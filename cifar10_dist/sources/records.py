@@ -11,12 +11,13 @@ from pathlib import Path
 import mxnet as mx
 import numpy as np
 from mxnet import recordio
-from PIL import Image
+from PIL import Image, ImageFile, ImageOps, JpegImagePlugin
 
 from ground.failure import UsageError
 from sources.augmentation import PIECE, centre
 
 SMALL = 3 * 64 * 64  # values; images with fewer are decoded by one thread
+GAPS = 1000  # of an index, the widest, in which records that it leaves out are looked for
 
 
 def walk(path):
@@ -56,11 +57,9 @@ def find_records(path):
     if index.is_file():
         try:
             file = recordio.MXIndexedRecordIO(str(index), path, "r")
-            first, last = (choose(file.idx, key=file.idx.get) for choose in (min, max))
-            file.seek(last)
-            is_last = file.read() is not None and file.read() is None
-            if is_last and file.idx[first] == 0:
-                return np.unique(list(file.idx.values()))
+            places = np.unique(list(file.idx.values()))
+            if places[0] == 0 and _leaves_none_out(file, places, os.path.getsize(path)):
+                return places
         except (OSError, ValueError, IndexError, mx.MXNetError):
             pass  # the index or the file is damaged: the walk finds out which
     return np.array([place for place, _ in walk(path)])
@@ -107,8 +106,7 @@ class RecordImages:
         """Return label and encoded image of a record."""
         try:
             with self._lock:
-                place = ctypes.c_size_t(int(self._places[number]))
-                mx.base.check_call(mx.base._LIB.MXRecordIOReaderSeek(self._file.handle, place))
+                _seek(self._file, self._places[number])
                 record = self._file.read()
             header, content = recordio.unpack(record)
         except mx.MXNetError:
@@ -121,13 +119,17 @@ class RecordImages:
 
     def _decode(self, content, number):
         _, height, width = self.image_shape
+        ImageFile.LOAD_TRUNCATED_IMAGES = False  # import gluoncv lets half pictures pass
         try:
             image = Image.open(io.BytesIO(content))
             if image.mode[0] in "IF":
                 raise self._bad(number, "has more than 8 bits a channel")
-            image = np.asarray(image.convert("RGB"))
-        except (OSError, SyntaxError, ValueError):  # what Pillow raises for broken images
-            raise self._bad(number, "is not an image") from None
+            image = np.asarray(_turned(image).convert("RGB"))
+        except Image.DecompressionBombError:
+            raise self._bad(number, "has too many pixels") from None
+        except (OSError, SyntaxError, ValueError) as error:  # what Pillow raises for broken images
+            is_cut = "truncated" in str(error).lower()
+            raise self._bad(number, "is cut short" if is_cut else "is not an image") from None
         if image.shape[0] < height or image.shape[1] < width:
             size = f"{image.shape[0]}x{image.shape[1]}"
             raise self._bad(number, f"is {size}, smaller than --image-shape {height}x{width}")
@@ -183,6 +185,28 @@ def decode(images, labels, whole=False):
                 return None
             arrays[number] = centre(image, shape)
     return arrays, labels[range(len(images))]
+
+
+def _turned(image):
+    """Return an image as its EXIF says to show it; only of JPEG, as in MXNet's own readers."""
+    if isinstance(image, JpegImagePlugin.JpegImageFile) and "exif" in image.info:
+        ImageOps.exif_transpose(image, in_place=True)
+    return image
+
+
+def _leaves_none_out(file, places, size):
+    """Tell whether one record fills each of the widest gaps of an index, and the last its gap."""
+    ends = np.append(places[1:], size)
+    for number in [*np.argsort(ends - places)[-GAPS:], -1]:
+        _seek(file, places[number])
+        if file.read() is None or _tell(file) != ends[number]:
+            return False
+    return True
+
+
+def _seek(file, place):
+    place = ctypes.c_size_t(int(place))
+    mx.base.check_call(mx.base._LIB.MXRecordIOReaderSeek(file.handle, place))
 
 
 def _tell(file):

@@ -11,10 +11,12 @@ ByteScheduler, Peng et al. 2019, doi 10.1145/3341301.3359642).
 import mxnet as mx
 import numpy as np
 
-from ground.environment import uses_p3
+from ground.environment import num_servers, uses_p3
 from trainers.worker_trainer import Exchange
 
 BUCKET_BYTES = 8 << 20
+UNCUT = 1_000_000  # numbers: MXNet puts a smaller array on one server, whose cable carries it all
+LEAST_BYTES = 200_000  # with less, even on a cable of 1 Gbit/s, another message takes longer
 ALIGN = 16  # elements: a cache line; oneDNN is faster when arrays begin at one
 
 
@@ -23,9 +25,10 @@ class Buckets(Exchange):
 
     Parameters
     ----------
-    bucket_bytes : int
+    bucket_bytes : int, optional
         A bucket that has reached this size takes no more gradients. Smaller buckets can be sent
-        earlier, while backward is still computing; larger ones make fewer messages.
+        earlier, while backward is still computing; larger ones make fewer messages. Default: 8 MB;
+        a network so small that MXNet would put it all on one server is spread over all of them.
 
     Attributes
     ----------
@@ -35,7 +38,7 @@ class Buckets(Exchange):
         Whether the first layers' bucket overtakes others; known once connected.
     """
 
-    def __init__(self, bucket_bytes=BUCKET_BYTES):
+    def __init__(self, bucket_bytes=None):
         self._bucket_bytes, self.buckets, self.overtakes = bucket_bytes, [], False
 
     def move_gradients(self, params):
@@ -47,7 +50,8 @@ class Buckets(Exchange):
             Initialized, in the order of the layers.
         """
         in_order = [param for param in params.values() if param.grad_req != "null"]
-        groups = _group(in_order, self._bucket_bytes)
+        size = _default_bytes(in_order) if self._bucket_bytes is None else self._bucket_bytes
+        groups = _group(in_order, size)
         self.buckets = [self._lay_out(list(_spans(group))) for group in groups]
 
     def connect(self, store, first_key):
@@ -90,6 +94,12 @@ class Buckets(Exchange):
             param._grad = [flat[start:stop].reshape(param.shape) for flat in bucket]
             mx.autograd.mark_variables(param.list_data(), param._grad, param.grad_req)
         return bucket
+
+
+def _default_bytes(params):
+    """Return the bytes of a bucket; a small network gets as many buckets as there are servers."""
+    size = sum(param.list_data()[0].size for param in params)
+    return BUCKET_BYTES if size >= UNCUT else max(LEAST_BYTES, -(-4 * size // num_servers()))
 
 
 def _spans(params):

@@ -14,7 +14,7 @@ import mxnet as mx
 import numpy as np
 
 from ground.split import split_range
-from trainers.buckets import Buckets
+from trainers.buckets import BUCKET_BYTES, Buckets
 
 PTHREAD_PROCESS_SHARED = 1  # pthread.h
 BLOCK = 16384  # elements that are added at a time: they stay in a core's own cache
@@ -168,7 +168,7 @@ class SharedBuckets(Buckets):
     """
 
     def __init__(self, memory):
-        super().__init__()
+        super().__init__(BUCKET_BYTES)
         self._memory, self._rows = memory, []
 
     def connect(self, store, first_key):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from launching import SUM_RANKS, Job, launch, shell
+from launching import ROOT, SUM_RANKS, Job, launch, shell
 
 TIME_BUDGET_S = 110
 
@@ -168,3 +168,12 @@ def test_the_processors_are_shared_out_unless_the_user_says(tmp_path, monkeypatc
 def test_an_inherited_port_does_not_reach_the_nodes(tmp_path):
     job = launch(tmp_path, "-n", 1, "--no-check", "echo port=$PORT.", env={"PORT": "8080"})
     assert "[worker 0] port=." in job.text()
+
+
+def test_an_exception_in_a_thread_of_the_launcher_stops_the_job(tmp_path):
+    """Python would print it and go on: without output, or without heartbeats."""
+    program = f"import sys, threading\nsys.path.insert(0, {str(ROOT / 'tools')!r})\nimport launch\n"
+    program += "threading.Timer(2, lambda: 1 / 0).start()\nsys.exit(launch.main())\n"
+    (tmp_path / "p.py").write_text(program)
+    job = launch(tmp_path, "-n", 1, "sleep 60", program=tmp_path / "p.py", timeout=40)
+    assert job.status == 143 and "ZeroDivisionError" in job.stderr

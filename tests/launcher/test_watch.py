@@ -59,6 +59,38 @@ def test_a_failed_worker_is_told_with_its_time_and_its_last_line(watch):
     assert said.endswith("5.0 s\n[launch] its last lines on standard error:\n[launch]   oh no\n")
 
 
+FORGOTTEN = "Exception ignored on calling ctypes callback function: <function controller at 0x7f>"
+
+
+def test_an_exception_that_a_server_forgets_ends_the_job_though_all_workers_have_ended(watch):
+    """They have the wrong weights."""
+    lines = (FORGOTTEN, "Traceback (most …", "  File x", "KeyError: 3")
+    said_late = [report for text in lines for report in writes(text, 5.1)]
+    status, said = watch(ToyWorld({"worker-0": [exits(0, 5)], "server-0": [said_late]}))
+    assert status == 1
+    assert "server 0 on localhost: could not do what a worker asked for: KeyError: 3" in said
+
+
+def test_a_worker_that_prints_the_same_words_is_left_alone(watch):
+    lines = writes(FORGOTTEN, 1) + writes("Traceback (most …", 1) + writes("KeyError: 3", 1)
+    assert watch(working(lines + exits(0, 5)))[0] == 0
+
+
+def rests(how, after_s):
+    return [(after_s, {"report": "resting", "how": how})]
+
+
+@pytest.mark.parametrize(
+    "other, is_told", [(rests("waits", 30), True), (rests("in its exit", 30), False), ([], False)]
+)
+def test_workers_that_stand_still_while_one_is_at_its_end_are_told_once(watch, other, is_told):
+    end = exits(0, 60)
+    acts = {"worker-0": [rests("in its exit", 20) + end], "worker-1": [other + end]}
+    status, said = watch(ToyWorld(acts), "-n", "2")
+    assert status == 0
+    assert said.count("worker 0 came to the end of the program, and worker 1 stands") == is_told
+
+
 def test_a_login_that_hangs_is_given_up(watch):
     status, said = watch(ToyWorld(logins={"d1": ["hangs"]}), "-H", "d1,")
     assert (status, said) == (255, "[launch] d1: no connection: no answer within 30 s\n")

@@ -286,28 +286,30 @@ def test_a_number_in_prose_stands_in_an_output_or_in_code(name):
 
 @pytest.mark.long
 def test_jupyterlab_opens_on_the_notebooks(tmp_path):
-    """What `make jupyter` starts answers, and lists the notebooks."""
+    """What `make jupyter` starts answers, lists the notebooks and does not ask about news."""
     words = ["make", "-s", "jupyter", "JUPYTER_ARGS=--no-browser --port=0"]
     with open(tmp_path / "log", "w+b") as log, subprocess.Popen(
         words, cwd=ROOT, stdout=log, stderr=log, start_new_session=True
     ) as lab:
         try:
-            listed = ask_jupyter(tmp_path / "log", lab)
+            listed = json.loads(ask_jupyter("api/contents/notebooks", tmp_path / "log", lab))
+            page = ask_jupyter("lab", tmp_path / "log", lab)
         finally:
             os.killpg(lab.pid, 15)
     assert set(NOTEBOOKS) <= {item["name"] for item in listed["content"]}
+    assert re.search(r'"news": *{"disabled": *true}', page)
 
 
-def ask_jupyter(log, process):
-    """The list of files that the server gives. It tells its address before it listens there."""
+def ask_jupyter(what, log, process):
+    """The text of a page of the server, which tells its address before it listens there."""
     end = time.monotonic() + 60
     while True:
         address = re.search(r"(http://127\.0\.0\.1:\d+)/\S*\?token=(\w+)", log.read_text())
         if address:
-            url = "{}/api/contents/notebooks?token={}".format(*address.groups())
+            url = f"{address[1]}/{what}?token={address[2]}"
             try:
                 with urllib.request.urlopen(url, timeout=20) as answer:
-                    return json.load(answer)
+                    return answer.read().decode()
             except urllib.error.URLError:
                 pass
         assert process.poll() is None and time.monotonic() < end, log.read_text()

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import mxnet as mx
 import numpy as np
+import pytest
 
 from restarting import finished, params, training
+from saving.resume import SEEDED, Start
 
 TIME_BUDGET_S = 25
 SAVED = Path(__file__).parent / "of_an_earlier_version"  # train_tiny.py with restarting.OPTIONS
@@ -46,3 +48,10 @@ def test_a_training_that_begins_afresh_for_the_epochs_that_were_left_ends_elsewh
 
 def test_a_training_with_dropout_tells_that_it_draws_other_numbers_than_that_version(tmp_path):
     assert OTHER_DRAWS in go_on(tmp_path, "dropout").stderr
+
+
+@pytest.mark.parametrize(("optimizer", "draws_others"), [("adam", True), ("SGLD", False)])
+def test_sgld_draws_as_in_that_version_which_seeded_it_in_every_step(optimizer, draws_others):
+    manifest = {"epoch": 1, "step": 2, "options": {"--optimizer": optimizer}}
+    assert Start({}, 1, 2, manifest=manifest).is_seeded_otherwise == draws_others
+    assert not Start({}, 1, 2, manifest={**manifest, "seeded": SEEDED}).is_seeded_otherwise

@@ -106,6 +106,14 @@ def test_who_waits_for_the_files_has_no_time_limit():
     assert (job.returncode, job.stdout) == (0, b"saved True\n")
 
 
+def test_a_request_counts_though_the_screen_takes_no_line():
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "cifar10_dist")}
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-c", SAVE_SLOWLY]
+        job = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=full)
+    assert (job.returncode, job.stdout) == (0, b"saved True\n")
+
+
 def test_with_nowhere_to_save_term_ends_at_once(tmp_path):
     job = Job(tmp_path, *OPTIONS, "--batch-size", 48, env={**ENVIRONMENT, **SLOW}, program=PROGRAM)
     job.wait_for("Epoch[0] Batch [1]")

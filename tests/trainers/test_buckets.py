@@ -1,5 +1,7 @@
 """Gradients in buckets: the same updates, fewer messages."""
 
+import re
+import sys
 from types import SimpleNamespace
 
 import mxnet as mx
@@ -7,7 +9,7 @@ import numpy as np
 import pytest
 from mxnet.gluon import nn
 
-from launching import TRAIN, launch
+from launching import PROGRAMS, TRAIN, launch
 from trainers import buckets
 from trainers.buckets import Buckets
 from trainers.worker_trainer import WorkerTrainer
@@ -74,6 +76,35 @@ def test_a_bucket_is_full_when_it_has_its_bytes_and_keeps_the_order_of_the_layer
         array[:] = mx.nd.arange(array.size) + 1000 * number
     begins = [params[name].grad()[0].asscalar() for name in names]
     assert begins == [0, 1000, 1304, 1336]  # each at a multiple of 16
+
+
+@pytest.mark.parametrize(
+    ("width", "servers", "sizes"),
+    [
+        (60, 1, [7 * 3600]),
+        (60, 2, [7 * 3600]),  # two small messages take longer than one
+        (200, 1, [7 * 40000]),
+        (200, 2, [3 * 40000, 4 * 40000]),
+        (200, 3, [40000, 3 * 40000, 3 * 40000]),
+        (400, 2, [7 * 160000]),  # MXNet cuts it
+    ],
+)
+def test_a_small_network_is_spread_over_the_servers(width, servers, sizes, monkeypatch):
+    monkeypatch.setenv("DMLC_NUM_SERVER", str(servers))
+    params = {n: mx.gluon.Parameter(str(n), shape=(width, width)) for n in range(7)}
+    for param in params.values():
+        param.initialize()
+    exchange = Buckets()
+    exchange.move_gradients(params)
+    assert [bucket[0].size for bucket in exchange.buckets] == sizes
+
+
+def test_each_server_gets_its_part_of_a_small_network(tmp_path):
+    job = launch(tmp_path, "-n", 1, "-s", 2, sys.executable, PROGRAMS / "bytes_of_servers.py")
+    assert job.status == 0, job.stderr
+    (sent,) = re.findall(r"sent (\d+) (\d+)", job.stdout)
+    assert sum(map(int, sent)) == pytest.approx(4 * 280000, rel=0.01)
+    assert int(sent[0]) == pytest.approx(int(sent[1]), rel=0.5)
 
 
 def test_gradients_stay_where_they_are_until_they_are_moved():

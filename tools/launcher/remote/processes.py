@@ -17,7 +17,8 @@ import signal
 import subprocess
 import time
 
-HUNG_S = 10  # a process idle for this long in its exit after a traceback counts as failed
+HUNG_S = 10  # a process that has neither written nor computed for so long rests
+LOOK_S = 5  # between two looks at a process that is silent
 MAX_LINE = 1 << 16  # characters; a longer line is cut
 SHELLS = ("sh", "bash", "dash", "ash", "ksh", "zsh", "busybox")
 
@@ -163,6 +164,8 @@ class Child:
         Of the process that was started, once it has ended: -n for signal n.
     deadline : float or None
         When to KILL what is left of it; once it has ended, when to stop waiting for its output.
+    rests : str
+        "waits" or "in its exit" if it has neither written nor computed for a while, else "".
     """
 
     def __init__(self, name, mark, command, env, cwd=None, stdin=""):
@@ -193,6 +196,7 @@ class Child:
         self.previous = ""
         self.idle_since = self.looked = time.monotonic()
         self.ticks = 0
+        self.rests = ""
 
     def family(self):
         """Its living processes: the one that was started, and what that forked."""
@@ -257,14 +261,24 @@ class Child:
             self.traceback_at = None
         self.previous = text
 
-    def hung(self, now):
-        """True if it is in its exit, and has neither written nor computed since a traceback."""
-        if self.traceback_at is None or now - self.looked < 1:
+    def look(self, now):
+        """Look from time to time whether it rests; True if that has changed.
+
+        It is looked at only when it is silent: to find what it forked takes a while.
+        """
+        pause = 1 if self.traceback_at else LOOK_S
+        silent_s = now - self.idle_since
+        if now - self.looked < pause or not (self.traceback_at or self.rests or silent_s > LOOK_S):
             return False
-        self.looked = now
-        living = self.family()
+        living, before = self.family(), self.rests
         ticks = sum(entry[4] for entry in living.values())
-        if abs(ticks - self.ticks) > 3:  # waiting threads tick now and then
+        if abs(ticks - self.ticks) > 3 * (now - self.looked):  # waiting threads tick now and then
             self.idle_since = now
-        self.ticks = ticks
-        return now - self.idle_since > HUNG_S and any(map(is_in_exit, living))
+        self.looked, self.ticks, self.rests = now, ticks, ""
+        if now - self.idle_since > HUNG_S:
+            self.rests = "in its exit" if any(map(is_in_exit, living)) else "waits"
+        return self.rests != before
+
+    def hung(self):
+        """Does it rest in its exit, after a traceback?"""
+        return self.traceback_at is not None and self.rests == "in its exit"

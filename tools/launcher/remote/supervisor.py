@@ -138,9 +138,11 @@ class Supervisor:
             if child.status is None and child.popen.poll() is not None:
                 child.status = child.popen.returncode
                 child.deadline = now + GRACE_S
-            elif child.status is None and child.deadline is None and child.hung(now):
-                child.traceback_at = None
-                self.report("hung", name=child.name)
+            elif child.status is None and child.deadline is None and child.look(now):
+                self.report("resting", name=child.name, how=child.rests)
+                if child.hung():
+                    child.traceback_at = None
+                    self.report("hung", name=child.name)
             left = None
             if child.status is not None or (child.deadline and now > child.deadline):
                 left = kill_family(child.mark, (child.pid,))  # itself, or what it left behind

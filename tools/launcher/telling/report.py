@@ -32,6 +32,8 @@ HINTS = (
     (r"Resource temporarily unavailable", None, "too many processes there: raise `ulimit -u`"),
     (r"Address already in use|bind failed", None,
      "another program has the port: leave out --port and a free one is taken"),
+    (r"could not do what a worker asked for", None,
+     "`import mxnet_setup` before mxnet, and keep classes for servers in a module of their own"),
     (r"ModuleNotFoundError|ImportError", None,
      "is this the Python you installed into? `launch.py --check …` shows what each host has"),
     (r"MemoryError|Cannot allocate memory|bad_alloc|out of memory", None,

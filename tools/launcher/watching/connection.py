@@ -23,6 +23,7 @@ REPORTS = {
     "started": {"name", "pid"},
     "line": {"name", "stream", "text", "end"},
     "hung": {"name"},
+    "resting": {"name", "how"},
     "exit": {"name", "status"},
     "asked": {"number"},
     "leaving": {"why"},

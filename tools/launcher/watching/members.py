@@ -1,11 +1,19 @@
 """The processes of one try, and what is reported of them."""
 
 import collections
+import re
 from dataclasses import dataclass, field
 
 from launcher.job.job import Process
 from launcher.job.statuses import describe, shell_status
 from launcher.watching.connection import Connection
+
+FORGOTTEN = re.compile(r"Exception ignored (on|while) calling ctypes callback")  # words of Python
+UNDONE = "could not do what a worker asked for"
+STANDSTILL = """\
+{ended} came to the end of the program, and {others} stands still: it waits for a push
+that does not come. Did they take the same number of steps? Then the last pushes were not sent:
+`import mxnet_setup` first, or mx.nd.waitall() as the last line (docs/troubleshooting.md)"""
 
 
 @dataclass
@@ -19,6 +27,8 @@ class Member:
     ended: float = None
     status: int = None  # -n for signal n
     told: bool = False  # the launcher asked it to end
+    rests: str = ""  # "waits" or "in its exit": it has neither written nor computed for a while
+    has_forgotten: bool = False  # an exception in a callback, which Python printed
     errors: collections.deque = field(default_factory=lambda: collections.deque(maxlen=20))
     lines: collections.deque = field(default_factory=lambda: collections.deque(maxlen=20))
 
@@ -36,6 +46,7 @@ class Members:
         self.world, self.outcome, self.links = world, outcome, links
         self.console, self.record = console, record
         self.by_name = {}
+        self.has_told_standstill = False
 
     def add(self, process, connection):
         """Expect reports of a process."""
@@ -81,14 +92,37 @@ class Members:
             member.lines.append(text)  # a command may send its errors there: 2>&1
             if stream == "err":
                 member.errors.append(text)
+            if member.process.role != "worker":
+                self.find_forgotten(member, text)
         self.record.line(member.process, text, end)
         self.console.line(member.process, stream, text, end)
+
+    def find_forgotten(self, member, text):
+        """A server goes on after an exception in a callback, and ruins the weights: end it."""
+        if FORGOTTEN.match(text):
+            member.has_forgotten = True
+        elif member.has_forgotten and not re.match(r"\s|Traceback ", text):
+            member.has_forgotten = False
+            self.outcome.fail(f"{UNDONE}: {text}", 1, member, late=True)
 
     def take_hung(self, connection, name):
         """A process hangs in its exit: that is a failure of a worker only."""
         member = self.by_name.get(name)
         if member and member.process.role == "worker":  # others are idle whenever workers compute
             self.outcome.fail("printed a traceback, and has hung in its exit for 10 s", 1, member)
+
+    def take_resting(self, connection, name, how):
+        """A process neither writes nor computes: say so if all workers do, some at their end."""
+        if name not in self.by_name or self.has_told_standstill:
+            return
+        self.by_name[name].rests = how
+        workers = [m for m in self.by_name.values() if m.process.role == "worker"]
+        at_end = [m for m in workers if m.status == 0 or m.rests == "in its exit"]
+        waiting = [m for m in workers if m.ended is None and m.rests == "waits"]
+        if at_end and waiting and len(at_end) + len(waiting) == len(workers):
+            self.has_told_standstill = True
+            ended, others = (", ".join(str(m.process) for m in ms) for ms in (at_end, waiting))
+            self.console.say(STANDSTILL.format(ended=ended, others=others))
 
     def take_exit(self, connection, name, status, why=""):
         """A process has ended."""

@@ -50,9 +50,12 @@ class Outcome:
         self.failure = self.failed_at = None
         self.is_asked = self.is_done = self.is_over = False
 
-    def fail(self, message, status, member=None, kind="failed"):
-        """Note a failure, unless there is one already or nothing can fail any more."""
-        if not (self.failure or self.is_done or self.is_over):
+    def fail(self, message, status, member=None, kind="failed", late=False):
+        """Note a failure, unless there is one already or nothing can fail any more.
+
+        With `late` it counts also when all workers have ended with 0: their result is wrong.
+        """
+        if not (self.failure or (self.is_done and not late) or self.is_over):
             self.failure = Failure(message, status, member, kind)
             self.failed_at = self.world.monotonic()
 

@@ -1,7 +1,8 @@
-"""Signals to the launcher are requests to the job."""
+"""Signals to the launcher are requests to the job; so is an exception in one of its threads."""
 
 import contextlib
 import signal
+import threading
 
 
 @contextlib.contextmanager
@@ -30,9 +31,15 @@ def noted(requests):
         if number not in (signal.SIGTSTP, signal.SIGUSR1):
             stops.append(number)
 
+    def stop(error):  # or the job would go on, without output or without heartbeats
+        show(error)
+        note(signal.SIGTERM, None)
+
     before = {number: signal.signal(number, note) for number in numbers}
+    show, threading.excepthook = threading.excepthook, stop
     try:
         yield stops
     finally:
+        threading.excepthook = show
         for number, handler in before.items():
             signal.signal(number, handler)

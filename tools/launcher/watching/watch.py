@@ -52,6 +52,7 @@ class Watch:
             "started": self.members.take_started,
             "line": self.take_line,
             "hung": self.members.take_hung,
+            "resting": self.members.take_resting,
             "exit": self.members.take_exit,
             "port": pass_over,
             "address": pass_over,

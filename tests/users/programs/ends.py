@@ -1,0 +1,39 @@
+"""A user's own program that does not end as it should, in the way that its argument names."""
+
+import os
+import sys
+
+if os.environ.get("USERS_SETUP"):
+    import mxnet_setup  # noqa: F401
+import mxnet as mx
+from mxnet import autograd, gluon
+
+way = sys.argv[1]
+store = mx.kv.create("dist_sync")
+net = gluon.nn.Sequential()
+for _ in range(4):
+    net.add(gluon.nn.Dense(256, in_units=256))
+if way == "sparse":
+    net = gluon.nn.Embedding(50, 4, sparse_grad=True)
+net.initialize()
+sgd = {"learning_rate": 0.01}
+trainer = gluon.Trainer(
+    net.collect_params(), "sgd", sgd, store, update_on_kvstore=False if way == "stale" else None
+)
+x = mx.nd.array([3, 4]) if way == "sparse" else mx.nd.ones((8, 256))
+for step in range(5 - (way == "fewer" and store.rank)):
+    with autograd.record():
+        loss = (net(x) ** 2).mean()
+    if not (way == "stale" and step == 2 and store.rank):
+        loss.backward()
+    trainer.step(16, ignore_stale_grad=True)
+    if way == "raise" and store.rank:
+        raise ValueError("odd")
+    if way == "exit" and store.rank:
+        sys.exit(3)
+if way == "callback":
+    local = mx.kv.create("local")
+    local.init(1, mx.nd.ones(3))
+    local._set_updater(lambda *_: 1 / 0)
+    local.push(1, mx.nd.ones(3))
+print("the end", flush=True)

@@ -1,0 +1,173 @@
+"""Programs of users under the launcher: right weights, or a clear end, with and without our lines.
+
+`with us` means that the program begins with ``import mxnet_setup``.
+"""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from launching import ROOT, Job, launch
+
+TIME_BUDGET_S = 180
+pytestmark = pytest.mark.long
+PROGRAMS = ROOT / "tests" / "users" / "programs"
+sys.path.append(str(PROGRAMS))
+
+from examples import examples  # noqa: E402
+
+AROUND = """
+import mxnet_setup
+import mxnet as mx
+import numpy as np
+from mxnet import autograd, gluon
+X, Y = np.float32(np.random.RandomState(0).normal(size=(2, 61, 3)))
+def read(positions):
+    return mx.nd.array(X[positions]), mx.nd.array(Y[positions, :1])
+epochs = [np.random.RandomState(epoch).permutation(61) for epoch in range(5)]
+global_batches = [batch for epoch in epochs for batch in (epoch[:60], epoch[60:])]
+net, loss = gluon.nn.Dense(1, in_units=3), gluon.loss.L2Loss()
+"""
+PRINT = "print('weights', *net.weight.data().asnumpy()[0], *net.bias.data().asnumpy(), flush=True)"
+
+
+def start(tmp_path, program, *options, with_us):
+    command = (sys.executable, PROGRAMS / program, *options)
+    return Job(tmp_path, "-n", 2, "-s", 1, *command, env={"USERS_SETUP": "1" if with_us else ""})
+
+
+def run(*arguments, with_us):
+    job = start(*arguments, with_us=with_us)
+    job.finish(timeout=100)
+    return job
+
+
+def weights(job):
+    """The numbers that the workers print, which all print alike."""
+    assert job.status == 0, job.text()
+    found = re.findall(r"^\[worker \d\] weights (.*)", job.stdout, re.MULTILINE)
+    assert len(found) == 2 and len(set(found)) == 1, job.text()
+    return [float(word) for word in found[0].split()]
+
+
+def expected(rates=(0.1,) * 6, bias=1, accumulate=1):
+    """Least squares by hand, in one process: weights and bias after steps at these rates."""
+    w, b, gw, gb = np.zeros(3), 0, 0, 0
+    for step, rate in enumerate(rates):
+        x, y, _ = examples(step, 1, 0)
+        error = x @ w + b - y
+        gw, gb = gw + x.T @ error / len(x), gb + error.mean()
+        if (step + 1) % accumulate == 0:
+            w, b = w - rate / accumulate * gw, b - bias * rate / accumulate * gb
+            gw, gb = 0, 0
+    return pytest.approx([*w, b], abs=1e-4)
+
+
+ALWAYS = {
+    "": expected(),
+    "--on-workers --schedule script": expected([0.02 * n for n in range(1, 7)]),
+    "--accumulate 2": expected(accumulate=2),
+    "--frozen": expected(bias=0),
+}
+WITH_US = {
+    "--on-workers": expected(),
+    "--schedule script": expected([0.02 * n for n in range(1, 7)]),
+    "--schedule module": expected([0.1] * 3 + [0.05] * 3),
+    "--schedule gluoncv": expected([0.1 * (1 - n / 9) for n in range(1, 7)]),
+    "--optimizer script": expected(),
+}
+
+
+@pytest.mark.parametrize("options", [*ALWAYS, *WITH_US])
+def test_with_us_the_weights_are_those_of_one_process(tmp_path, options):
+    job = run(tmp_path, "least_squares.py", *options.split(), with_us=True)
+    assert weights(job) == {**ALWAYS, **WITH_US}[options]
+
+
+@pytest.mark.parametrize("options", ["", "--accumulate 2 --frozen"])
+def test_without_us_plain_mxnet_is_right_too(tmp_path, options):
+    job = run(tmp_path, "least_squares.py", *options.split(), with_us=False)
+    assert weights(job) == {"": expected()}.get(options, expected(bias=0, accumulate=2))
+
+
+@pytest.mark.parametrize(
+    "options, cause",
+    [
+        ("--schedule script", "AttributeError: Can't get attribute 'Warm'"),
+        ("--schedule module", "AttributeError: partially initialized module 'mxnet'"),
+        ("--schedule gluoncv", "ImportError: Unable to import modules"),
+    ],
+)
+def test_without_us_a_class_that_the_servers_cannot_take_ends_the_job(tmp_path, options, cause):
+    job = run(tmp_path, "least_squares.py", *options.split(), with_us=False)
+    assert job.status == 1
+    assert f"could not do what a worker asked for: {cause}" in job.last_words()
+    assert "hint: `import mxnet_setup` before mxnet" in job.last_words()
+
+
+def test_an_update_that_fails_on_a_server_ends_the_job(tmp_path):
+    job = run(tmp_path, "least_squares.py", "--optimizer", "script", "--fails", with_us=True)
+    assert job.status == 1 and "weights" not in job.stdout
+    assert re.search(r"server \d on localhost: ended with status 1", job.last_words())
+    assert "ValueError: an update that fails" in job.last_words()
+
+
+def test_every_worker_has_the_first_weights_before_it_pushes(tmp_path):
+    job = run(tmp_path, "first_weights.py", with_us=True)
+    assert job.status == 0 and job.stdout.count(" 0 weights are wrong") == 2, job.text()
+
+
+def test_module_fit_with_image_record_iter_learns(tmp_path):
+    assert weights(run(tmp_path, "module_fit.py", tmp_path, with_us=True))[-1] == 1
+
+
+def test_a_program_like_gluoncvs_trains(tmp_path):
+    first_device, second_device = weights(run(tmp_path, "gluoncv_style.py", with_us=True))
+    assert first_device == second_device
+
+
+@pytest.mark.parametrize("way", ["last step", "raise"])
+def test_with_us_a_program_that_ends_early_ends_the_job(tmp_path, way):
+    job = run(tmp_path, "ends.py", way, with_us=True)
+    assert job.status == (way == "raise"), job.text()
+    assert "hung in its exit" not in job.text()
+    assert way != "raise" or "ValueError: odd" in job.last_words()
+
+
+def test_with_us_an_exception_in_a_callback_ends_a_worker(tmp_path):
+    job = run(tmp_path, "ends.py", "callback", with_us=True)
+    assert job.status == 1 and "ZeroDivisionError" in job.last_words()
+
+
+def test_sparse_gradients_which_the_servers_cannot_take_end_the_job_with_the_cause(tmp_path):
+    job = run(tmp_path, "ends.py", "sparse", with_us=True)
+    assert job.status == 134 and "Check failed: size == to->Size()" in job.last_words()
+
+
+@pytest.mark.parametrize("way, with_us", [("last step", False), ("fewer", True)])
+def test_workers_that_wait_for_one_at_its_end_get_a_hint(tmp_path, way, with_us):
+    job = start(tmp_path, "ends.py", way, with_us=with_us)
+    job.wait_for("came to the end of the program, and worker ")
+    job.interrupt()
+    job.finish(timeout=30)
+
+
+def test_the_program_that_the_notebooks_readme_shows_gives_the_same_weights_on_1_to_3(tmp_path):
+    """61 examples in batches of 60: in each epoch only one worker has an example of the last."""
+    text = (ROOT / "notebooks" / "README.md").read_text()
+    (program,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "shown.py").write_text(AROUND + program + PRINT)
+    found = {}
+    for count in (1, 2, 3):
+        job = launch(tmp_path, "-n", count, "-s", 1, sys.executable, tmp_path / "shown.py")
+        assert job.status == 0, job.text()
+        found[count] = np.float64(re.findall(r"weights (.*)", job.stdout)[0].split())
+        assert job.stdout.count(" ".join(map(str, np.float32(found[count])))) == count
+    assert np.allclose(found[1], found[2], atol=1e-6) and np.allclose(found[1], found[3], atol=1e-6)
+
+
+def test_a_worker_that_skips_an_update_warns(tmp_path):
+    job = run(tmp_path, "ends.py", "stale", with_us=True)
+    assert "dense0_bias: no new gradient on this worker" in job.stderr, job.text()
