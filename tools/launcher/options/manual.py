@@ -38,8 +38,8 @@ batch systems
     parallel environment that there is. Another: --launcher-option="-pe NAME 4".
   Without -H, --launcher ssh also takes the hosts of an allocation: SLURM_JOB_NODELIST, PE_HOSTFILE,
     PBS_NODEFILE, LSB_DJOB_HOSTFILE, LSB_HOSTS.
-  The hosts must share this folder; --sync-dst-dir is for ssh and mpi. Output goes to launch-ID.out
-    and .err here, or in --log-dir.
+  The hosts must share this folder; --sync-dst-dir is for ssh and mpi. Output goes to
+    launch-SYSTEM-ID.out and .err here, or in --log-dir.
   A submitted job belongs to the system: if this launcher is killed, the job goes on. INT (Ctrl-C)
     or TERM asks it to save and end, a second one cancels it. When the system wants the job to end,
     the workers get TERM and --grace seconds to save. A job that then ends with 75, and that nobody
