@@ -249,6 +249,14 @@ def test_a_login_that_a_busy_server_drops_is_tried_again(tmp_path):
     assert job.status == 0 and "[worker 0 d1] hi" in job.text(), job.text()
 
 
+@pytest.mark.long
+def test_a_jump_host_that_cannot_be_reached_is_the_cause(tmp_path):
+    jump = "--ssh-option=-oProxyJump=127.0.0.1:1"
+    job = launch(tmp_path, "-n", 1, "-H", "d1,", jump, "--no-check", "true")
+    assert job.status == 255
+    assert "d1: no connection: ssh: connect to host 127.0.0.1 port 1" in job.last_words()
+
+
 def test_a_greeting_without_an_end_is_passed_over(tmp_path):
     env = false_ssh(tmp_path, "printf title", 'exec sh -c "$last"')
     job = launch(tmp_path, "-n", 1, "-H", "d1,", "--no-check", "echo hi", env=env, cwd="/tmp")
@@ -267,6 +275,7 @@ def test_a_greeting_like_a_report_is_passed_over(tmp_path, greeting):
 def test_a_host_that_takes_no_orders_holds_up_nothing(tmp_path):
     """It answers, then reads no more: 300 kB of orders do not fit into the pipe to it."""
     ready = {"hostname": "d1", "python": "3.6", "executable": "p", "processors": 1, "ssh": None}
+    ready.update(machine=None, uid=0)
     answers = [{"report": "ready", **ready}, {"report": "port", "port": 9}]
     lines = [f"echo '{json.dumps(answer)}'; sleep 1" for answer in answers]
     env = false_ssh(tmp_path, NO_SETTINGS, *lines, "exec sleep 60")

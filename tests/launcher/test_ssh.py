@@ -78,6 +78,26 @@ def test_ranks_placement_and_ports_on_two_hosts(tmp_path):
     assert nothing_left()
 
 
+@pytest.fixture
+def two_names(tmp_path):
+    """The arguments that lead to d1, to d1 by its address, and to d2."""
+    address = json.loads((CLUSTER / "state.json").read_text())["addresses"]["d1"]
+    known = f"--ssh-option=-oUserKnownHostsFile={tmp_path}/known"
+    key = f"--ssh-option=-oIdentityFile={CLUSTER}/key"
+    return "-H", f"d1,ubuntu@{address},d2", known, key, on_hosts()[2]
+
+
+def test_a_machine_is_one_host_however_it_is_spelt(tmp_path, two_names):
+    """The hosts of the cluster have one kernel, and are two machines none the less."""
+    show = shell(other="echo $LAUNCH_LOCAL_RANK of $LAUNCH_LOCAL_WORKERS; exit 0")
+    job = launch(tmp_path, "-n", 3, "-s", 3, *two_names, show, cwd="/tmp")
+    assert job.status == 0, job.text()
+    assert "are the same machine: they count as one host, d1" in job.last_words()
+    for worker, place in {"0 d1": "0 of 2", "1 d1": "1 of 2", "2 d2": "0 of 1"}.items():
+        assert f"[worker {worker}] {place}" in job.text()
+    assert nothing_left()
+
+
 def test_a_failure_on_one_host_stops_the_others(tmp_path):
     command = shell(worker1="echo $(hostname) is out of luck >&2; exit 9")
     job = launch(tmp_path, "-n", 2, *on_hosts(), "--no-check", command, cwd="/tmp")

@@ -79,6 +79,17 @@ def test_a_login_that_is_dropped_each_time_is_tried_six_times(watch):
     assert "d1: no connection: dropped by a busy server" in said
 
 
+@pytest.mark.parametrize("user, status", [(0, 0), (1, 2)])
+def test_a_machine_with_two_names_is_one_host(watch, user, status):
+    """Not if each of them leads to another user, whose files are others."""
+    logins = {"d1": [{"machine": "m"}], "d2": [{"machine": "m", "uid": user}]}
+    world = working(exits(0, 50), logins=logins)
+    ended, said = watch(world, "-H", "d1,d2:23")
+    assert ended == status
+    assert "d2:23 and d1 are the same machine" in said
+    assert ("they count as one host, d1" in said) == (status == 0)
+
+
 def test_a_host_that_does_not_answer_a_question_is_named(watch):
     status, said = watch(ToyWorld(answers=()))
     assert status == 255

@@ -14,9 +14,10 @@ definitions
 
 hosts
   One line for each host: `host[:port] [slots=N] [user=NAME]`; `#` starts a comment. A host is a
-  name, an address or an alias of your ssh configuration. Servers, then workers, are placed on one
-  host after the other. --placement fill gives a host as many workers as it has slots before it
-  turns to the next.
+  name, an address or an alias of your ssh configuration. A machine that stands there under several
+  names counts as one host, the first of them. Servers, then workers, are placed on one host after
+  the other. --placement fill gives a host as many workers as it has slots before it turns to the
+  next.
   ssh must log in without a question. Unknown host keys are accepted once, changed ones never.
   --sync-dst-dir copies this folder with rsync, once to each host, without .git, .venv, caches,
   ./data, ./checkpoints, saved networks and *.rec. --sync-exclude adds patterns to these;
@@ -66,8 +67,9 @@ environment variables
 
 what happens on failure
   A process fails: all processes are stopped on all hosts, with TERM, and after 3 s with KILL. The
-    last lines on the screen say which process failed, where, how, and what it wrote last. A worker
-    that ends with 0 stops nobody. When the last worker has ended so, the job is done.
+    last lines on the screen say which process failed, where, how, and what it wrote last, with the
+    cause if that came before. A worker that ends with 0 stops nobody. When the last worker has
+    ended so, the job is done.
   A host is silent for 10 s: it counts as lost. Its supervisor ends everything there once the
     launcher has been silent for 10 s, so also after the launcher was killed.
   A worker printed a traceback, began to exit, and does nothing for 10 s: it has failed (MXNet waits
@@ -77,7 +79,8 @@ what happens on failure
   The screen, or the disk of --log-dir, takes no output: the processes wait before they write more.
     All else goes on. At the end, output that nobody takes for 15 s (2 s after a signal) is lost.
   --start-timeout, --timeout, --stall-timeout: every Python process prints its stacks, then all are
-    stopped. The start is over when all processes have registered with the scheduler.
+    stopped. Of servers and the scheduler the screen shows only what differs from waiting, the logs
+    of --log-dir all. The start is over when all processes have registered with the scheduler.
   TERM, INT (Ctrl-C), QUIT (Ctrl-\\), HUP to the launcher: the workers get TERM and --grace seconds
     to save. Then the job ends, also under --max-restarts: with 75 if all workers ended with 75. A
     second INT stops at once.

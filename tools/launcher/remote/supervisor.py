@@ -19,7 +19,7 @@ import socket
 import sys
 import time
 
-from host import listen, own_address, processors
+from host import listen, machine, own_address, processors
 from processes import Child, guard, kill_family, start_status
 
 SILENCE_S = 10  # without a heartbeat from the launcher for this long everything is ended
@@ -71,6 +71,8 @@ class Supervisor:
             executable=sys.executable,
             processors=processors(),
             ssh=os.environ.get("SSH_CONNECTION"),
+            machine=machine(),
+            uid=os.getuid(),
         )
         while self.children or not self.leaving:
             reading = [self.wakeup] + [0] * self.connected

@@ -3,7 +3,7 @@
 import re
 import time
 
-LONGEST = 400  # characters shown of a line; Python lists hundreds of modules after a crash
+LONGEST = 400  # characters shown of a line
 # a pattern in the last lines, or None for any; the exit status, or None for any; the hint
 HINTS = (
     (r"mpirun has detected an attempt to run as root", None,
@@ -34,6 +34,10 @@ HINTS = (
      "is this the Python you installed into? `launch.py --check …` shows what each host has"),
     (r"MemoryError|Cannot allocate memory|bad_alloc|out of memory", None,
      "memory ran out: a smaller --batch-size, or fewer workers on a host"),
+    (r"Check failed: (size == to->Size\(\)|lens->size\(\) == keys)", None,
+     "sparse_grad=True does this on a dist store: leave it out"),
+    (r"^--(stall|start)-timeout", 124,
+     "the stacks above show where each program is; servers that only wait are left out"),
     (None, 137, "SIGKILL often means memory ran out: `dmesg | grep -i kill` on that host tells"),
     (None, 75, "it stopped on request and has saved: with --resume auto it goes on from there"),
     (None, 127, "command not found: give its full path, or put it on PATH"),
@@ -48,6 +52,11 @@ def hint(text, status):
         if of_status in (None, status) and (pattern is None or re.search(pattern, text)):
             return advice
     return None
+
+
+def shortened(line):
+    """A line without its middle, if it is very long: the cause may stand at either end."""
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 100]} … {line[-97:]}"
 
 
 def explain(failure, log=None):
@@ -68,11 +77,11 @@ def explain(failure, log=None):
             clock = time.strftime("%H:%M:%S", time.localtime(member.ended))
             ran = member.ended - (member.started or member.ended)
             lines[0] += f", at {clock} after {ran:.1f} s"
-        last = member.errors or member.lines
+        last, is_error = member.said.worth_showing()
         if last:
-            where = " on standard error" if member.errors else ""
+            where = " on standard error" if is_error else ""
             lines.append(f"its last lines{where}:")
-            lines += [f"  {line[:LONGEST]}" for line in last]
+            lines += [f"  {shortened(line)}" for line in last]
             said += "\n".join(last)
         if log:
             lines.append(f"its log: {log}")

@@ -95,7 +95,10 @@ class Attempt:
         if failure:  # name all of them, not only the first
             lost = [c.why_closed() for c in self.links.all() if c.closed]
             raise Failure("\n".join(lost), failure.status, kind="away")
-        self.links.order("hold", mark=self.mark, asks=self.job.way.is_batch_system)
+        self.links.unite()
+        for number, connection in enumerate(self.links.all()):  # two may be on one machine
+            mark = f"{self.mark}_{number}"
+            connection.order("hold", mark=mark, asks=self.job.way.is_batch_system)
         self.links.order("output", held=self.watch.flow.is_held)  # one that was late has not heard
 
     def find_addresses(self):
@@ -211,5 +214,5 @@ class Attempt:
         end = self.world.monotonic() + GRACE_S + 2
         while self.world.monotonic() < end and not self.links.are_closed():
             self.watch.step()
-        for connection in self.links.all():
+        for connection in [*self.links.all(), *self.links.retired]:
             connection.kill()

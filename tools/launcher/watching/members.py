@@ -1,10 +1,10 @@
 """The processes of one try, and what is reported of them."""
 
-import collections
 from dataclasses import dataclass, field
 
 from launcher.job.job import Process
 from launcher.job.statuses import describe, shell_status
+from launcher.telling.last_words import LastWords
 from launcher.watching.connection import Connection
 
 
@@ -19,8 +19,7 @@ class Member:
     ended: float = None
     status: int = None  # -n for signal n
     told: bool = False  # the launcher asked it to end
-    errors: collections.deque = field(default_factory=lambda: collections.deque(maxlen=20))
-    lines: collections.deque = field(default_factory=lambda: collections.deque(maxlen=20))
+    said: LastWords = field(default_factory=LastWords)
 
 
 class Members:
@@ -77,12 +76,12 @@ class Members:
         if member is None:  # a check, whose output is for the launcher
             connection.answers.append(text)
             return
-        if text:
-            member.lines.append(text)  # a command may send its errors there: 2>&1
-            if stream == "err":
-                member.errors.append(text)
         self.record.line(member.process, text, end)
-        self.console.line(member.process, stream, text, end)
+        readable = member.said.take(stream, text, end)
+        if member.process.role == "worker":  # what a worker prints stays as it is
+            readable = [text]
+        for line in readable:
+            self.console.line(member.process, stream, line, end)
 
     def take_hung(self, connection, name):
         """A process hangs in its exit: that is a failure of a worker only."""
@@ -98,12 +97,13 @@ class Members:
             return
         member.ended, member.status = self.world.time(), status
         if why:
-            member.errors.append(why)
+            member.said.take("err", why)
         if status == 0 or member.told:
             return
         if not self.living("worker") and member.process.role != "worker":
             self.console.say(f"{member.process} {describe(status)} after all workers had ended")
             return
-        is_port_taken = name == "scheduler" and "bind failed" in " ".join(member.lines)
+        words, _ = member.said.worth_showing()
+        is_port_taken = name == "scheduler" and "bind failed" in " ".join(words)
         kind = "again" if is_port_taken else "failed"
         self.outcome.fail(describe(status), shell_status(status), member, kind)
