@@ -75,6 +75,13 @@ class _Parser(argparse.ArgumentParser):
     def print_usage(self, file=None):
         """Print nothing: a mistake is told in one line, not in five."""
 
+    def error(self, message):
+        """Tell a mistake in one line."""
+        found = re.fullmatch(r"argument (?:-\w/)?(--[\w-]+): expected one argument", message)
+        if found:
+            message += f", with = between if it begins with a dash: {found[1]}=-…"
+        super().error(message)
+
 
 def create_parser(description):
     """Create the parser of the command line.

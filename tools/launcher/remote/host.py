@@ -42,6 +42,16 @@ def machine():
         return None
 
 
+def has_address(address):
+    """Is an address this host's own?"""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
+            probe.bind((address, 0))
+        return True
+    except OSError:
+        return False
+
+
 def own_address(toward, interface):
     """The IPv4 address of an interface, or the one the kernel would send from."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:

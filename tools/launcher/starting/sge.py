@@ -128,7 +128,8 @@ class GridEngineJob(Submitted):
     def look(self):
         """The status of a job that is gone stands in a file that the script wrote.
 
-        Grid Engine tells it only to users who may read its accounting file.
+        Grid Engine tells it only to users who may read its accounting file. A user's .sge_qstat may
+        hide a job in the list, or show one that has ended.
         """
         done = subprocess.run(["qstat", "-u", "*"], capture_output=True, text=True)
         found = re.search(rf"^ *{self.id} +\S+ +\S+ +\S+ +(\w+) ", done.stdout, re.MULTILINE)
@@ -136,7 +137,7 @@ class GridEngineJob(Submitted):
             reason = self.error_reason()
             subprocess.run(self.cancel_argv, stdin=subprocess.DEVNULL, capture_output=True)
             return f"cancelled: {reason}", 1
-        if done.returncode or found:
+        if done.returncode or "job_number" in self.details():
             state = STATES.get(found[1], found[1]) if found else "UNKNOWN"
             return state.format(id=self.id), None
         try:
@@ -148,6 +149,9 @@ class GridEngineJob(Submitted):
 
     def error_reason(self):
         """Why Grid Engine could not start the job."""
-        done = subprocess.run(["qstat", "-j", self.id], capture_output=True, text=True)
-        found = re.search(r"^error reason[^:]*:\s*(.*)", done.stdout, re.MULTILINE)
+        found = re.search(r"^error reason[^:]*:\s*(.*)", self.details(), re.MULTILINE)
         return found[1].strip() if found else "it is in an error state"
+
+    def details(self):
+        """What Grid Engine tells of the job as long as it is there."""
+        return subprocess.run(["qstat", "-j", self.id], capture_output=True, text=True).stdout

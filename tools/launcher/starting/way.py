@@ -30,6 +30,8 @@ class Way(abc.ABC):
         Which of the `PARTICULAR` options it knows.
     takes_logins : bool
         A host may be given with a port or a user.
+    may_translate : bool
+        A host need not have the address at which it is reached: a router may translate it.
     needs_hosts : bool
         Without hosts it cannot start, not even on this machine.
     tells_hosts : bool
@@ -46,7 +48,7 @@ class Way(abc.ABC):
     name = None
     programs, package = (), None
     options = ()
-    takes_logins = False
+    takes_logins = may_translate = False
     needs_hosts = tells_hosts = True
     keeps_environment = False
     is_batch_system = False
@@ -62,6 +64,10 @@ class Way(abc.ABC):
         `ready` is the first report of its supervisor.
         """
         return host.name
+
+    def wanted(self, host, job):
+        """The name or address of a host: a supervisor elsewhere is on another one."""
+        return self.address(host, None)
 
     def shielded(self, role, argv):
         """Wrap a role's command so that it outlives a batch system's request to stop."""

@@ -9,7 +9,7 @@ from launcher.job.addresses import scheduler_address
 from launcher.job.job import environment
 from launcher.job.statuses import SAVED
 from launcher.starting import rsync
-from launcher.watching import preflight
+from launcher.watching import places, preflight
 from launcher.watching.outcome import Failure
 from launcher.watching.watch import Watch
 
@@ -95,6 +95,9 @@ class Attempt:
         if failure:  # name all of them, not only the first
             lost = [c.why_closed() for c in self.links.all() if c.closed]
             raise Failure("\n".join(lost), failure.status, kind="away")
+        wrong = places.wrong(self.job, self.links.all(), self.world, self.watch.ask)
+        if wrong:
+            raise Failure("\n".join(wrong), 255)
         self.links.unite()
         for number, connection in enumerate(self.links.all()):  # two may be on one machine
             mark = f"{self.mark}_{number}"
