@@ -98,6 +98,31 @@ def test_a_machine_is_one_host_however_it_is_spelt(tmp_path, two_names):
     assert nothing_left()
 
 
+@pytest.fixture
+def one_path_for_all(tmp_path):
+    """Options by which all logins go over a connection to d1 that is open already."""
+    config = ("-F", f"{CLUSTER}/ssh_config", f"-oControlPath={tmp_path}/path")
+    subprocess.run(["ssh", *config, "-oControlMaster=yes", "-fN", "d1"], check=True, timeout=20)
+    yield f"--ssh-option=-oControlPath={tmp_path}/path"
+    subprocess.run(["ssh", *config, "-O", "exit", "d1"], capture_output=True, timeout=20)
+
+
+def test_a_connection_to_another_host_is_noticed_before_anything_runs(tmp_path, one_path_for_all):
+    job = launch(tmp_path, "-n", 2, *on_hosts(), one_path_for_all, "echo up", cwd=tmp_path)
+    assert job.status == 255 and "up" not in job.stdout, job.text()
+    assert "d2: ssh led to d1, which does not have its address 10.77." in job.last_words()
+    assert "It needs %C" in job.last_words()
+
+
+def test_a_configuration_for_tunnels_changes_nothing(tmp_path):
+    words = ("StdinNull yes", "SessionType none", "ForkAfterAuthentication yes")
+    (tmp_path / "config").write_text("\n".join([*words, f"Include {CLUSTER}/ssh_config"]))
+    hosts = ("-H", "d1,d2", f"--ssh-option=-F{tmp_path}/config")
+    job = launch(tmp_path, "-n", 2, *hosts, "--no-check", "hostname", cwd=tmp_path)
+    assert job.status == 0, job.text()
+    assert "[worker 1 d2] d2\n" in job.stdout
+
+
 def test_a_failure_on_one_host_stops_the_others(tmp_path):
     command = shell(worker1="echo $(hostname) is out of luck >&2; exit 9")
     job = launch(tmp_path, "-n", 2, *on_hosts(), "--no-check", command, cwd="/tmp")
