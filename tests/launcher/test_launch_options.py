@@ -82,6 +82,10 @@ def test_a_plan_leaves_the_parsed_options_as_they_are():
         (["-n", "2", "--show", "scheduler:1", "x"], "--show scheduler:1: the last is scheduler:0"),
         (["-n", "2", "-H", "a,", "--ssh-option", "x", "x"], "--ssh-option 'x'"),
         (["-n", "2", "-H", "a,", "--ssh-option=-oStrictHostKeyChecking=no", "x"], "always checked"),
+        (
+            ["-n", "2", "--ssh-option", "-Fx", "x"],
+            "between if it begins with a dash",
+        ),
         (["-n", "2", "--log-dir", "/dev/null/x", "x"], "--log-dir /dev/null/x: Not a directory"),
         (["-n", "2", "no_such_program", "x"], "no_such_program: command not found"),
         (["-n", "2", "/etc/passwd"], "/etc/passwd: command not found"),

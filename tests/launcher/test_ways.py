@@ -80,6 +80,10 @@ def test_a_batch_system_names_all_that_its_script_needs(way):
     assert all(needed) and way.directives(job_of(way), "/tmp")
 
 
+def test_jobs_of_two_systems_with_one_number_write_to_files_of_their_own():
+    assert len({way.output("/home", 1) for way in BATCH_SYSTEMS}) == len(BATCH_SYSTEMS) > 1
+
+
 def test_a_local_job_inside_of_a_submitted_one_was_not_submitted_itself():
     job = plan(parse_args(["-n", "1", "true"]), {"LAUNCH_SUBMITTED": "slurm-7"})
     assert not job.is_submitted and job.id != "slurm-7"

@@ -63,7 +63,7 @@ class Mpi(Way):
     options = PARTICULAR
     needs_hosts = False
     refused = {  # noqa: RUF012
-        "-l$|--?(tag-output|timestamp-output|xml|output|prepend|out|err)(?!-filename)": OUTPUT,
+        r"-l$|--?(tag-output|timestamp-output|xml|output|prepend-\w+|outfile-\w+)(?![\w-])": OUTPUT,
         r"--?(np?|c|ppn|perhost|N)\b": "the launcher's own -n counts the workers",
         r"--?(H|hosts?|hostfile|machinefile|f)\b": "the launcher's own -H names the hosts",
     }
