@@ -5,11 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from launcher.telling.last_words import MOST, LastWords
+from launcher.telling.report import LONGEST, shortened
 from launcher.telling.stacks import Stacks
 from launching import PROGRAMS, launch
 
 TIME_BUDGET_S = 25
-CAUSE = "  what():  Check failed: 1 == 2"
+CAUSES = ["  what():  Check failed: 1 == 2", "a.cc:3: f: Assertion `x == y' failed."]
 IMPORTED = '  File "<frozen importlib._bootstrap>", line 690 in _load_unlocked'
 SERVING = '  File "/x/mxnet/kvstore/kvstore_server.py", line 74 in run'
 OPENING = ["Fatal Python error: Aborted", "", "Thread 0x0f (most recent call first):"]
@@ -27,11 +28,11 @@ threads = st.lists(frames, max_size=30).map(lambda stack: [OPENING[2], *stack, "
 dumps = st.lists(threads, max_size=9).map(lambda stacks: [line for each in stacks for line in each])
 
 
-@given(dumps, st.lists(st.sampled_from(["", "a step", "[bt] (1) x"])))
-def test_no_stack_and_no_output_hides_the_cause(stacks, said):
-    lines = [CAUSE, *OPENING[:2], *stacks, "Extension modules: a, b", *said[:100]]
+@given(st.sampled_from(CAUSES), dumps, st.lists(st.sampled_from(["", "a step", "[bt] (1) x"])))
+def test_no_stack_and_no_output_hides_the_cause(cause, stacks, said):
+    lines = [cause, *OPENING[:2], *stacks, "Extension modules: a, b", *said[:100]]
     last = shown(lines)
-    assert CAUSE in last and len(last) <= MOST
+    assert cause in last and len(last) <= MOST
     assert not any("importlib" in line or "Extension" in line for line in last)
 
 
@@ -48,6 +49,11 @@ def test_a_message_on_standard_output_is_not_hidden_by_an_old_warning():
     words.take("err", "a warning")
     words.take("out", "error: no such record")
     assert words.worth_showing() == (["a warning", "error: no such record"], False)
+
+
+def test_of_a_long_line_both_ends_are_shown():
+    line = shortened("Command '" + "x" * 900 + "' returned non-zero exit status 1.")
+    assert len(line) == LONGEST and line.startswith("Command") and line.endswith("status 1.")
 
 
 def readable(lines):

@@ -14,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launch import parse_args
+from launcher.job.hosts import LOCAL
 from launcher.job.job import environment
 from launcher.options.plan import plan
 from launcher.telling.report import hint
+from launcher.watching.preflight import judge
 from launching import ROOT, SUM_RANKS, Job, launch, shell
 
 TIME_BUDGET_S = 110
@@ -57,7 +59,7 @@ def test_a_plan_leaves_the_parsed_options_as_they_are():
     [
         (["-n", "0", "x"], "-n/--num-workers: '0' is not a whole number from 1"),
         (["-n", "-3", "x"], "-n"),
-        (["-n", "2", "-s", "0", "x"], "-s/--num-servers"),
+        (["-n", "2", "-s", "0", "x"], "-s/--num-servers: 0 would leave nobody to add up"),
         (["-n", "2", "-s", "900", "x"], "-s 900: for 2 workers that is too many"),
         (["-n", "2"], "no command to run"),
         (["-n", "2", ""], "the command begins with an empty word: is a variable not set?"),
@@ -95,7 +97,7 @@ def test_a_mistake_is_one_line_and_status_2(arguments, why, tmp_path):
     done = subprocess.run([*LAUNCH, *arguments], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2
     (line,) = [
-        line for line in done.stderr.splitlines() if "FAILED" not in line and "ssh  " not in line
+        line for line in done.stderr.splitlines() if "FAILED" not in line and "host  " not in line
     ]
     assert why in line
     assert not list(tmp_path.iterdir())
@@ -300,6 +302,17 @@ def test_the_check_tells_that_a_host_has_no_rsync(tmp_path):
     assert job.status == 2, job.text()
     assert re.search("d1: rsync ended with status .*rsync: not found", job.last_words())
     assert "the host needs rsync: apt-get install rsync" in job.last_words()
+
+
+def test_the_check_names_the_launcher_that_reached_the_host(tmp_path):
+    job = launch(tmp_path, "-n", 1, "--check", "true")
+    assert job.status == 0 and "host       local  python" in job.last_words()
+
+
+def test_a_warning_after_the_answer_of_a_check_is_passed_over():
+    """Of the loader, as for a wrong LD_PRELOAD: it comes by another pipe than the answer."""
+    lines = ['{"wrong": {}}', "ERROR: ld.so: object 'x.so' from LD_PRELOAD cannot be preloaded"]
+    assert judge(LOCAL, {"python": "3.11"}, lines, 0, 0, ()).fixes == []
 
 
 def test_the_check_looks_where_the_job_will(tmp_path):

@@ -233,6 +233,30 @@ def test_a_program_that_may_yet_be_copied_need_not_be_there(tmp_path):
     assert "d1: /usr/bin/python3: No module named 'mxnet'" in job.last_words()
 
 
+def test_a_copy_may_bring_mxnet_and_the_command(tmp_path):
+    """As in the tutorial of old, whose folder has an `mxnet` package in it."""
+    (tmp_path / "mxnet").mkdir()
+    (tmp_path / "mxnet" / "__init__.py").touch()
+    (tmp_path / "mxnet" / "libinfo.py").write_text("__version__ = '1.9.1'")
+    (tmp_path / "run.sh").write_text("#!/bin/sh\nexec /usr/bin/python3 -c 'import mxnet'\n")
+    (tmp_path / "run.sh").chmod(0o755)
+    copying = ("-n", 2, *on_hosts(), "--sync-dst-dir", "whole")
+    python = ("/usr/bin/python3", "-c", "import mxnet; print('found')")
+    job = launch(CLUSTER, *copying, "--check", *python, cwd=tmp_path)
+    assert re.search(r"d2 +ok +\S+ +comes with the copy +ok", job.last_words()), job.text()
+    job = launch(CLUSTER, *copying, "--check", "./run.sh", cwd=tmp_path)
+    assert re.search(r"d2 +ok +\S+ +not asked +comes with the copy", job.last_words())
+    job = launch(CLUSTER, *copying, *python, cwd=tmp_path)
+    assert job.status == 0 and job.text().count("found") == 5, job.text()
+
+
+def test_a_command_that_no_copy_brought_is_told_before_the_start(tmp_path):
+    copying = ("-n", 2, *on_hosts(), "--sync-dst-dir", "empty")
+    job = launch(CLUSTER, *copying, "./gone.sh", cwd=tmp_path)
+    assert job.status == 2
+    assert "d2: ./gone.sh: command not found" in job.last_words()
+
+
 def test_a_host_without_mxnet_is_told(tmp_path):
     job = launch(tmp_path, "-n", 2, *on_hosts(), "/usr/bin/python3 train.py", cwd="/tmp")
     assert job.status == 2

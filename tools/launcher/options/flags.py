@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from launcher.options import manual
-from launcher.options.values import count, given, port, roles, seconds, whole
+from launcher.options.values import count, given, port, roles, seconds, servers, whole
 from launcher.starting.ways import WAYS
 
 REQUIRED = object()
@@ -29,7 +29,7 @@ class Flag:
 FLAGS = {
     "what and where": (
         Flag("-n --num-workers", count, REQUIRED, "N", "number of workers"),
-        Flag("-s --num-servers", count, None, "N", "number of servers; default: as many as workers"),
+        Flag("-s --num-servers", servers, None, "N", "number of servers; default: as many as workers"),
         Flag("-H --hostfile", given, None, "HOSTS", "a file of hosts, or names: d1,d2"),
         Flag("--launcher", given, None, "NAME", f"{', '.join(WAYS)}; default: ssh with -H, else local"),
         Flag("--sync-dst-dir", given, None, "DIR", "copy this folder to DIR on every host, and run there"),

@@ -24,8 +24,8 @@ hosts
   --sync-exclude none drops them.
   Before the start all hosts are checked at once: Python, the folder, space for the copy, the
   command, and whether the host reaches the scheduler. A command that begins with a Python needs
-  MXNet in that Python. A path that --sync-dst-dir may yet copy is not checked. --check only checks,
-  also whether rsync can copy.
+  MXNet in that Python. With --sync-dst-dir the command and MXNet are looked for after the copy.
+  --check only checks, also whether rsync can copy, and shows what would come with the copy.
 
 batch systems
   --launcher mpi    mpirun (Open MPI, MPICH, Intel MPI) takes the place of ssh; without -H on the

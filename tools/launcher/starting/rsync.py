@@ -70,6 +70,21 @@ def size_of_copy(job):
     return int(found[1]) if found else 0
 
 
+def brought(job):
+    """The names of the files that a copy brings, in its folder; none if rsync cannot tell."""
+    with tempfile.TemporaryDirectory() as nothing:
+        argv = ["rsync", "-rln", "--out-format=%n", *_excludes(job.options)]
+        try:
+            done = subprocess.run(
+                [*argv, "--", f"{job.source}/", f"{nothing}/"],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError:  # the copy will say so
+            return set()
+    return set(done.stdout.decode("utf-8", "replace").splitlines())
+
+
 def _excludes(options):
     """rsync's options for what is not copied."""
     excluded = [pattern for pattern in options.sync_exclude if pattern != "none"]

@@ -35,6 +35,9 @@ class LastWords:
             What is worth reading now: see `Stacks.take`.
         """
         stacks = self._stacks[stream]
+        before = self._errors if stream == "err" else self._all
+        if line.startswith("Fatal Python error") and before:
+            self._causes.append(before[-1])  # a failed assertion, what malloc found
         readable = stacks.take(line)
         for text in readable:
             if text.strip() and stacks.depth <= (FRAMES if stacks.is_current else OTHERS):
@@ -64,5 +67,6 @@ class LastWords:
         causes = [text for number, text in self._causes if recent < number < begin]
         lines = [text for _, text in last]
         if causes:
+            causes = list(dict.fromkeys(causes))
             lines = [*causes, "…", *lines[len(causes) + 1 :]]
         return lines, is_error

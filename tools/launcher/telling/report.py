@@ -21,6 +21,9 @@ HINTS = (
      "does an option choose the host? Else write the name or address that the host itself has"),
     (r"Could not resolve hostname", None, "no such name: the hosts file, or ~/.ssh/config?"),
     (r"timed out|No route to host|Network is unreachable", 255, "is the host up, and in reach?"),
+    (r"no connection: no answer within", 255,
+     "does `ssh HOST true` end by itself? Not if a .bashrc there starts another shell (exec fish): "
+     "let it do so only on a terminal, [ -t 0 ] && exec fish"),
     (r"is your shell clean", None,
      "the login there prints something: `ssh HOST true` must print nothing (see its .bashrc)"),
     (r"rsync: (command )?not found|command not found: rsync", None,

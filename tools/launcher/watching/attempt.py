@@ -54,10 +54,7 @@ class Attempt:
             root, addresses = self.find_addresses()
             port = self.find_port(root)
             if self.prepare:
-                if not self.job.options.no_check:
-                    self.check(f"{root}:{port}")
-                if self.job.target:
-                    self.copy()
+                self.prepare_hosts(f"{root}:{port}")
                 if self.job.options.check:
                     return
             self.start(root, port, addresses)
@@ -130,22 +127,35 @@ class Attempt:
         order = "port", {"address": root, "port": self.job.options.port}
         return self.watch.ask("port", {first: order})[first]["port"]
 
-    def check(self, address):
+    def prepare_hosts(self, address):
+        """Check the hosts and copy to them; what the copy may bring is looked for after it."""
+        job, options = self.job, self.job.options
+        if not options.no_check:
+            self.check(address, is_before_copy=bool(job.target))
+        if job.target:
+            self.copy()
+            if not (options.no_check or options.check):
+                self.check(address)
+
+    def check(self, address, is_before_copy=False):
         """Ask every host whether it is ready, and whether it reaches the scheduler's address."""
         job, orders = self.job, {}
         for connection in self.links.all():
             connection.answers = []
-            orders[connection] = "start", preflight.question(job, connection.ready, address)
+            question = preflight.question(job, connection.ready, address, is_before_copy)
+            orders[connection] = "start", question
         ended = self.watch.ask("exit", orders)
-        needed = rsync.size_of_copy(job) if job.target else 0
+        needed = rsync.size_of_copy(job) if is_before_copy else 0
+        brought = rsync.brought(job) if is_before_copy and job.options.check else ()
         rows, fixes = [], []
         for c in orders:
-            found = preflight.judge(c.host, c.ready, c.answers, ended[c]["status"], needed)
+            status = ended[c]["status"]
+            found = preflight.judge(c.host, c.ready, c.answers, status, needed, brought)
             self.record.host(c.host, mxnet=found.mxnet)
             rows.append(found.row)
             fixes += found.fixes
         if fixes or job.options.check:
-            self.console.say(preflight.table(rows))
+            self.console.say(preflight.table(rows, job.way.name))
         if fixes:
             raise Failure("\n".join(fixes))
 
