@@ -77,9 +77,8 @@ def find_way(args):
             raise UsageError(f"{flag} is for --launcher {knowing}, not {name}")
     for option in args.launcher_option:
         if not option.startswith("-"):
-            raise UsageError(
-                f"--launcher-option {option!r}: write --launcher-option=--partition=gpu"
-            )
+            programs = " and ".join(WAYS[name].programs)
+            raise UsageError(f"--launcher-option {option!r}: those of {programs} begin with a dash")
         why = WAYS[name].refusal(option)
         if why:
             raise UsageError(f"--launcher-option={option}: {why}")

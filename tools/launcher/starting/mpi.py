@@ -62,6 +62,7 @@ class Mpi(Way):
     programs, package = ("mpirun",), "openmpi-bin (or mpich)"
     options = PARTICULAR
     needs_hosts = False
+    uses_ssh = True
     refused = {  # noqa: RUF012
         r"-l$|--?(tag-output|timestamp-output|xml|output|prepend-\w+|outfile-\w+)(?![\w-])": OUTPUT,
         r"--?(np?|c|ppn|perhost|N)\b": "the launcher's own -n counts the workers",

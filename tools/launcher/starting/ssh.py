@@ -62,7 +62,7 @@ class Ssh(Way):
     name = "ssh"
     programs, package = ("ssh",), "openssh-client"
     options = ("sync_dst_dir", "ssh_option", "hostfile", "interface")
-    takes_logins = may_translate = True
+    takes_logins = uses_ssh = may_translate = True
 
     def supervisor(self, host, job):
         return [*self.login(host, job), f"exec python3 -I -c '{REMOTE_PYTHON}'"], None

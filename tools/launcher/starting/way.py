@@ -30,6 +30,8 @@ class Way(abc.ABC):
         Which of the `PARTICULAR` options it knows.
     takes_logins : bool
         A host may be given with a port or a user.
+    uses_ssh : bool
+        It reaches the hosts by ssh.
     may_translate : bool
         A host need not have the address at which it is reached: a router may translate it.
     needs_hosts : bool
@@ -48,7 +50,7 @@ class Way(abc.ABC):
     name = None
     programs, package = (), None
     options = ()
-    takes_logins = may_translate = False
+    takes_logins = uses_ssh = may_translate = False
     needs_hosts = tells_hosts = True
     keeps_environment = False
     is_batch_system = False
@@ -95,6 +97,20 @@ class Way(abc.ABC):
     def refusal(self, option):
         """Why a `--launcher-option` is not passed on, or None."""
         return next((why for what, why in self.refused.items() if re.match(what, option)), None)
+
+    def fitting(self, advice):
+        """The parts of an advice that are of use with this way of starting, "" if the first is not.
+
+        A part is of no use if it names ssh, or an option, that does nothing here.
+        """
+        useless = [] if self.uses_ssh else [r"\bssh\b"]
+        for option in {*PARTICULAR} - {*self.options}:
+            useless.append("--" + option.replace("_", "-"))
+        first, *others = re.split("(?=, or |; )", advice)
+        parts = [
+            part for part in (first, *others) if not re.search("|".join(useless) or "$x", part)
+        ]
+        return "".join(parts) if first in parts else ""
 
     def why_not(self, program, error):
         """The line that tells why a program could not be run here."""

@@ -31,7 +31,7 @@ HINTS = (
     (r"source: (command )?not found", None,
      "`sh` runs the line, and `source` is bash's: write `. FILE`, or bash -c '…'"),
     (r"python3: (command )?not found|exec: python3", None,
-     "the host needs python3, 3.6 or later, on PATH for ssh without a login"),
+     "the host needs python3, 3.6 or later, on PATH; `ssh HOST python3 -V` must find it"),
     (r"No space left on device", None, "the disk is full"),
     (r"Too many open files", None, "too many processes for this host: raise `ulimit -n`"),
     (r"Resource temporarily unavailable", None, "too many processes there: raise `ulimit -u`"),
@@ -53,11 +53,13 @@ HINTS = (
 )  # fmt: skip
 
 
-def hint(text, status):
-    """Advice on what to try, or None."""
+def hint(text, status, fitting=str):
+    """Advice on what to try, or None; see `Way.fitting`."""
     for pattern, of_status, advice in HINTS:
         if of_status in (None, status) and (pattern is None or re.search(pattern, text)):
-            return advice
+            fit = fitting(advice)
+            if fit:
+                return fit
     return None
 
 
@@ -66,7 +68,7 @@ def shortened(line):
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 100]} … {line[-97:]}"
 
 
-def explain(failure, log=None):
+def explain(failure, log=None, fitting=str):
     """The lines that end a job.
 
     Parameters
@@ -75,6 +77,8 @@ def explain(failure, log=None):
         With `member` set if it was a process that failed.
     log : path or None
         Where its output is kept.
+    fitting : function
+        See `Way.fitting`.
     """
     lines = [str(failure)]
     member, said = failure.member, str(failure)
@@ -92,7 +96,7 @@ def explain(failure, log=None):
             said += "\n".join(last)
         if log:
             lines.append(f"its log: {log}")
-    advice = hint(said, failure.status)
+    advice = hint(said, failure.status, fitting)
     if advice:
         lines.append(f"hint: {advice}")
     return "\n".join(lines)

@@ -150,7 +150,9 @@ class Attempt:
         rows, fixes = [], []
         for c in orders:
             status = ended[c]["status"]
-            found = preflight.judge(c.host, c.ready, c.answers, status, needed, brought)
+            found = preflight.judge(
+                c.host, c.ready, c.answers, status, needed, brought, job.way.fitting
+            )
             self.record.host(c.host, mxnet=found.mxnet)
             rows.append(found.row)
             fixes += found.fixes
