@@ -34,9 +34,12 @@ batch systems
   --launcher slurm  inside an allocation (salloc, sbatch): srun takes the place of ssh. Outside: a
     batch script is submitted, with one node a worker and one task a node, and its output is
     followed. Your options for sbatch (inside: srun) win over those of the script:
-    --launcher-option=--nodes=2 --launcher-option=--gres=gpu:4. -H names the nodes.
+    --launcher-option=--nodes=2 --launcher-option=--gres=gpu:4. -H names the nodes. The parts of a
+    heterogeneous allocation (salloc -N1 : -N2) are one list of hosts.
   --launcher sge    the same with qsub, and with qrsh inside: one slot a worker in the first
     parallel environment that there is. Another: --launcher-option="-pe NAME 4".
+  Refused are options with which they would do something else: job arrays (--array, -t), --output,
+    --wait, --test-only and the like.
   Without -H, --launcher ssh also takes the hosts of an allocation: SLURM_JOB_NODELIST, PE_HOSTFILE,
     PBS_NODEFILE, LSB_DJOB_HOSTFILE, LSB_HOSTS.
   The hosts must share this folder; --sync-dst-dir is for ssh and mpi. Output goes to
@@ -98,7 +101,7 @@ exit status
   2    nothing was started, or a worker says that its command line is wrong
   75   stopped on request, after saving what there was to save
   124  a time limit was over
-  255  a host could not be reached, or was lost
+  255  a host could not be reached, was lost, or is another one than was named
   otherwise that of the process that failed first, or 128 + n after signal n to the launcher
 
 ps-lite, which carries the data, neither encrypts nor authenticates: use private networks only. Its
