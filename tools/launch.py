@@ -72,7 +72,7 @@ def watch_over(job):
         return ended(status, [*console.writers, record.writer], stops)
 
 
-def hand_over(job, text, environ):
+def hand_over(job, text, words, environ):
     """Submit a job to its batch system and follow it; returns its exit status."""
     if job.options.dry_run:
         print(text.rstrip())
@@ -80,7 +80,7 @@ def hand_over(job, text, environ):
     requests = collections.deque()
     console = Console(requests)
     with noted(requests) as stops:
-        return ended(submit(job, text, environ, console, requests), console.writers, stops)
+        return ended(submit(job, text, words, environ, console, requests), console.writers, stops)
 
 
 def ended(status, writers, stops):

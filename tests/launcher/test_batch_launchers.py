@@ -283,7 +283,7 @@ def test_grid_engine_takes_no_secret(tmp_path):
     [
         ("slurm", "--partition=none", "invalid partition"),
         ("slurm", "--nonsense", "unrecognized option '--nonsense'"),
-        ("slurm", "partition=normal", "write --launcher-option=--partition=gpu"),
+        ("slurm", "partition=normal", "those of sbatch and srun begin with a dash"),
         ("sge", "-q none", "unknown queue"),
     ],
 )

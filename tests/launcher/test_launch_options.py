@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 
 from launch import parse_args
 from launcher.job.environment import OWN
+from launcher.job.hosts import LOCAL
 from launcher.job.job import environment
 from launcher.options.plan import plan
 from launcher.remote.host import own_address
 from launcher.telling.report import hint
+from launcher.watching.preflight import judge
 from launching import ROOT, SUM_RANKS, Job, launch, shell
 
 TIME_BUDGET_S = 110
@@ -59,7 +61,7 @@ def test_a_plan_leaves_the_parsed_options_as_they_are():
     [
         (["-n", "0", "x"], "-n/--num-workers: '0' is not a whole number from 1"),
         (["-n", "-3", "x"], "-n"),
-        (["-n", "2", "-s", "0", "x"], "-s/--num-servers"),
+        (["-n", "2", "-s", "0", "x"], "-s/--num-servers: 0 would leave nobody to add up"),
         (["-n", "2", "-s", "900", "x"], "-s 900: for 2 workers that is too many"),
         (["-n", "2"], "no command to run"),
         (["-n", "2", ""], "the command begins with an empty word: is a variable not set?"),
@@ -92,6 +94,10 @@ def test_a_plan_leaves_the_parsed_options_as_they_are():
         (["-n", "2", "--show", "scheduler:1", "x"], "--show scheduler:1: the last is scheduler:0"),
         (["-n", "2", "-H", "a,", "--ssh-option", "x", "x"], "--ssh-option 'x'"),
         (["-n", "2", "-H", "a,", "--ssh-option=-oStrictHostKeyChecking=no", "x"], "always checked"),
+        (
+            ["-n", "2", "--ssh-option", "-Fx", "x"],
+            "between if it begins with a dash",
+        ),
         (["-n", "2", "--log-dir", "/dev/null/x", "x"], "--log-dir /dev/null/x: Not a directory"),
         (["-n", "2", "no_such_program", "x"], "no_such_program: command not found"),
         (["-n", "2", "/etc/passwd"], "/etc/passwd: command not found"),
@@ -101,7 +107,7 @@ def test_a_mistake_is_one_line_and_status_2(arguments, why, tmp_path):
     done = subprocess.run([*LAUNCH, *arguments], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2
     (line,) = [
-        line for line in done.stderr.splitlines() if "FAILED" not in line and "ssh  " not in line
+        line for line in done.stderr.splitlines() if "FAILED" not in line and "host  " not in line
     ]
     assert why in line
     assert not list(tmp_path.iterdir())
@@ -259,6 +265,14 @@ def test_a_login_that_a_busy_server_drops_is_tried_again(tmp_path):
     assert job.status == 0 and "[worker 0 d1] hi" in job.text(), job.text()
 
 
+@pytest.mark.long
+def test_a_jump_host_that_cannot_be_reached_is_the_cause(tmp_path):
+    jump = "--ssh-option=-oProxyJump=127.0.0.1:1"
+    job = launch(tmp_path, "-n", 1, "-H", "d1,", jump, "--no-check", "true")
+    assert job.status == 255
+    assert "d1: no connection: ssh: connect to host 127.0.0.1 port 1" in job.last_words()
+
+
 def test_a_greeting_without_an_end_is_passed_over(tmp_path):
     env = false_ssh(tmp_path, "printf title", 'exec sh -c "$last"')
     job = launch(tmp_path, "-n", 1, "-H", "d1,", "--no-check", "echo hi", env=env, cwd="/tmp")
@@ -277,6 +291,7 @@ def test_a_greeting_like_a_report_is_passed_over(tmp_path, greeting):
 def test_a_host_that_takes_no_orders_holds_up_nothing(tmp_path):
     """It answers, then reads no more: 300 kB of orders do not fit into the pipe to it."""
     ready = {"hostname": "d1", "python": "3.6", "executable": "p", "processors": 1, "ssh": None}
+    ready.update(machine=None, uid=0)
     answers = [{"report": "ready", **ready}, {"report": "port", "port": 9}]
     lines = [f"echo '{json.dumps(answer)}'; sleep 1" for answer in answers]
     env = false_ssh(tmp_path, NO_SETTINGS, *lines, "exec sleep 60")
@@ -297,6 +312,17 @@ def test_the_check_tells_that_a_host_has_no_rsync(tmp_path):
     assert job.status == 2, job.text()
     assert re.search("d1: rsync ended with status .*rsync: not found", job.last_words())
     assert "the host needs rsync: apt-get install rsync" in job.last_words()
+
+
+def test_the_check_names_the_launcher_that_reached_the_host(tmp_path):
+    job = launch(tmp_path, "-n", 1, "--check", "true")
+    assert job.status == 0 and "host       local  python" in job.last_words()
+
+
+def test_a_warning_after_the_answer_of_a_check_is_passed_over():
+    """Of the loader, as for a wrong LD_PRELOAD: it comes by another pipe than the answer."""
+    lines = ['{"wrong": {}}', "ERROR: ld.so: object 'x.so' from LD_PRELOAD cannot be preloaded"]
+    assert judge(LOCAL, {"python": "3.11"}, lines, 0, 0, ()).fixes == []
 
 
 def test_the_check_looks_where_the_job_will(tmp_path):

@@ -78,6 +78,51 @@ def test_ranks_placement_and_ports_on_two_hosts(tmp_path):
     assert nothing_left()
 
 
+@pytest.fixture
+def two_names(tmp_path):
+    """The arguments that lead to d1, to d1 by its address, and to d2."""
+    address = json.loads((CLUSTER / "state.json").read_text())["addresses"]["d1"]
+    known = f"--ssh-option=-oUserKnownHostsFile={tmp_path}/known"
+    key = f"--ssh-option=-oIdentityFile={CLUSTER}/key"
+    return "-H", f"d1,ubuntu@{address},d2", known, key, on_hosts()[2]
+
+
+def test_a_machine_is_one_host_however_it_is_spelt(tmp_path, two_names):
+    """The hosts of the cluster have one kernel, and are two machines none the less."""
+    show = shell(other="echo $LAUNCH_LOCAL_RANK of $LAUNCH_LOCAL_WORKERS; exit 0")
+    job = launch(tmp_path, "-n", 3, "-s", 3, *two_names, show, cwd="/tmp")
+    assert job.status == 0, job.text()
+    assert "are the same machine: they count as one host, d1" in job.last_words()
+    for worker, place in {"0 d1": "0 of 2", "1 d1": "1 of 2", "2 d2": "0 of 1"}.items():
+        assert f"[worker {worker}] {place}" in job.text()
+    assert nothing_left()
+
+
+@pytest.fixture
+def one_path_for_all(tmp_path):
+    """Options by which all logins go over a connection to d1 that is open already."""
+    config = ("-F", f"{CLUSTER}/ssh_config", f"-oControlPath={tmp_path}/path")
+    subprocess.run(["ssh", *config, "-oControlMaster=yes", "-fN", "d1"], check=True, timeout=20)
+    yield f"--ssh-option=-oControlPath={tmp_path}/path"
+    subprocess.run(["ssh", *config, "-O", "exit", "d1"], capture_output=True, timeout=20)
+
+
+def test_a_connection_to_another_host_is_noticed_before_anything_runs(tmp_path, one_path_for_all):
+    job = launch(tmp_path, "-n", 2, *on_hosts(), one_path_for_all, "echo up", cwd=tmp_path)
+    assert job.status == 255 and "up" not in job.stdout, job.text()
+    assert "d2: ssh led to d1, which does not have its address 10.77." in job.last_words()
+    assert "It needs %C" in job.last_words()
+
+
+def test_a_configuration_for_tunnels_changes_nothing(tmp_path):
+    words = ("StdinNull yes", "SessionType none", "ForkAfterAuthentication yes")
+    (tmp_path / "config").write_text("\n".join([*words, f"Include {CLUSTER}/ssh_config"]))
+    hosts = ("-H", "d1,d2", f"--ssh-option=-F{tmp_path}/config")
+    job = launch(tmp_path, "-n", 2, *hosts, "--no-check", "hostname", cwd=tmp_path)
+    assert job.status == 0, job.text()
+    assert "[worker 1 d2] d2\n" in job.stdout
+
+
 def test_a_failure_on_one_host_stops_the_others(tmp_path):
     command = shell(worker1="echo $(hostname) is out of luck >&2; exit 9")
     job = launch(tmp_path, "-n", 2, *on_hosts(), "--no-check", command, cwd="/tmp")
@@ -186,6 +231,30 @@ def test_a_program_that_may_yet_be_copied_need_not_be_there(tmp_path):
     job = launch(tmp_path, *copying, "/usr/bin/python3", "train.py", cwd=tmp_path)
     assert job.status == 2
     assert "d1: /usr/bin/python3: No module named 'mxnet'" in job.last_words()
+
+
+def test_a_copy_may_bring_mxnet_and_the_command(tmp_path):
+    """As in the tutorial of old, whose folder has an `mxnet` package in it."""
+    (tmp_path / "mxnet").mkdir()
+    (tmp_path / "mxnet" / "__init__.py").touch()
+    (tmp_path / "mxnet" / "libinfo.py").write_text("__version__ = '1.9.1'")
+    (tmp_path / "run.sh").write_text("#!/bin/sh\nexec /usr/bin/python3 -c 'import mxnet'\n")
+    (tmp_path / "run.sh").chmod(0o755)
+    copying = ("-n", 2, *on_hosts(), "--sync-dst-dir", "whole")
+    python = ("/usr/bin/python3", "-c", "import mxnet; print('found')")
+    job = launch(CLUSTER, *copying, "--check", *python, cwd=tmp_path)
+    assert re.search(r"d2 +ok +\S+ +comes with the copy +ok", job.last_words()), job.text()
+    job = launch(CLUSTER, *copying, "--check", "./run.sh", cwd=tmp_path)
+    assert re.search(r"d2 +ok +\S+ +not asked +comes with the copy", job.last_words())
+    job = launch(CLUSTER, *copying, *python, cwd=tmp_path)
+    assert job.status == 0 and job.text().count("found") == 5, job.text()
+
+
+def test_a_command_that_no_copy_brought_is_told_before_the_start(tmp_path):
+    copying = ("-n", 2, *on_hosts(), "--sync-dst-dir", "empty")
+    job = launch(CLUSTER, *copying, "./gone.sh", cwd=tmp_path)
+    assert job.status == 2
+    assert "d2: ./gone.sh: command not found" in job.last_words()
 
 
 def test_a_host_without_mxnet_is_told(tmp_path):

@@ -92,8 +92,11 @@ def test_workers_that_stand_still_while_one_is_at_its_end_are_told_once(watch, o
 
 
 def test_a_login_that_hangs_is_given_up(watch):
+    """A shell that .bashrc starts in place of the login's may wait for more input: fish does."""
     status, said = watch(ToyWorld(logins={"d1": ["hangs"]}), "-H", "d1,")
-    assert (status, said) == (255, "[launch] d1: no connection: no answer within 30 s\n")
+    assert status == 255
+    assert said.startswith("[launch] d1: no connection: no answer within 30 s\n[launch] hint: ")
+    assert "a .bashrc there starts another shell (exec fish)" in said
 
 
 def test_a_refused_login_is_told_beside_one_that_hangs(watch):
@@ -109,6 +112,17 @@ def test_a_login_that_is_dropped_each_time_is_tried_six_times(watch):
     status, said = watch(world, "-H", "d1,")
     assert (status, world.opened["d1"]) == (255, 6)
     assert "d1: no connection: dropped by a busy server" in said
+
+
+@pytest.mark.parametrize("user, status", [(0, 0), (1, 2)])
+def test_a_machine_with_two_names_is_one_host(watch, user, status):
+    """Not if each of them leads to another user, whose files are others."""
+    logins = {"d1": [{"machine": "m"}], "d2": [{"machine": "m", "uid": user}]}
+    world = working(exits(0, 50), logins=logins)
+    ended, said = watch(world, "-H", "d1,d2:23")
+    assert ended == status
+    assert "d2:23 and d1 are the same machine" in said
+    assert ("they count as one host, d1" in said) == (status == 0)
 
 
 def test_a_host_that_does_not_answer_a_question_is_named(watch):

@@ -10,6 +10,7 @@ import queue
 import signal
 
 READY = {"hostname": "h", "python": "3.8", "executable": "p", "processors": 2, "ssh": None}
+READY.update(machine=None, uid=0)
 
 
 class ToyWorld:
@@ -21,8 +22,8 @@ class ToyWorld:
         By the name of a process, what it does in each try: a list of `(seconds, report)`. The last
         list stands for all later tries. Without one a process waits until it is stopped.
     logins : dict
-        By the name of a host, what a login ends in, in each try: "ready", "hangs", or the line with
-        which ssh ends.
+        By the name of a host, what a login ends in, in each try: "ready" (or a dict of what is
+        peculiar to the host), "hangs", or the line with which ssh ends.
     answers : set of str
         The questions that hosts answer.
     silent_at_s : float
@@ -54,6 +55,10 @@ class ToyWorld:
 
     def sleep(self, seconds):
         self.now += seconds
+
+    def addresses(self, name):
+        """Of no host: nobody is asked where he is."""
+        return []
 
     def events(self):
         """A new try begins: what was to come from the hosts of the one before does not."""
@@ -99,8 +104,8 @@ class ToyConnection:
         self.ready = self.given_up = None
         self.closed = False
         self.answers, self.running = [], set()
-        if login == "ready":
-            self.tell("ready", **READY)
+        if login == "ready" or isinstance(login, dict):
+            self.tell("ready", **{**READY, **(login if isinstance(login, dict) else {})})
         elif login != "hangs":
             self.tell("closed", status=255)
 
@@ -142,7 +147,7 @@ class ToyConnection:
         return self.world.now - self.world.silent_at
 
     def was_dropped(self):
-        return self.login.startswith("dropped")
+        return str(self.login).startswith("dropped")
 
     def why_closed(self):
         return f"{self.host}: no connection: {self.given_up or self.login}"

@@ -44,6 +44,11 @@ class Host:
     def __str__(self):
         return self.name
 
+    @property
+    def address(self):
+        """The host as it is written, without its fields."""
+        return f"{self}:{self.port}" if self.port else str(self)
+
 
 LOCAL = Host("localhost")
 

@@ -56,6 +56,13 @@ class Job:
         """How many processes of a role there are (on one host)."""
         return sum(p.role == role and host in (None, p.host) for p in self.processes)
 
+    def unite(self, host, with_host):
+        """Count a host as another one: they are the same machine."""
+        self.hosts = [with_host if each == host else each for each in self.hosts]
+        for process in self.processes:
+            if process.host == host:
+                process.host = with_host
+
     @property
     def directory(self):
         """Where the command runs, on every host."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from launcher.options import manual
-from launcher.options.values import count, given, port, roles, seconds, size, whole
+from launcher.options.values import count, given, port, roles, seconds, servers, size, whole
 from launcher.starting.ways import WAYS
 
 REQUIRED = object()
@@ -30,7 +30,7 @@ class Flag:
 FLAGS = {
     "what and where": (
         Flag("-n --num-workers", count, REQUIRED, "N", "number of workers"),
-        Flag("-s --num-servers", count, None, "N", "number of servers; default: as many as workers"),
+        Flag("-s --num-servers", servers, None, "N", "number of servers; default: as many as workers"),
         Flag("-H --hostfile", given, None, "HOSTS", "a file of hosts, or names: d1,d2 or d[1-4]"),
         Flag("--launcher", given, None, "NAME", f"{', '.join(WAYS)}; default: ssh with -H, else local"),
         Flag("--sync-dst-dir", given, None, "DIR", "copy this folder to DIR on every host, and run there"),
@@ -86,6 +86,13 @@ class _Parser(argparse.ArgumentParser):
 
     def print_usage(self, file=None):
         """Print nothing: a mistake is told in one line, not in five."""
+
+    def error(self, message):
+        """Tell a mistake in one line."""
+        found = re.fullmatch(r"argument (?:-\w/)?(--[\w-]+): expected one argument", message)
+        if found:
+            message += f", with = between if it begins with a dash: {found[1]}=-…"
+        super().error(message)
 
 
 def create_parser(description):

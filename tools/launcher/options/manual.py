@@ -15,17 +15,18 @@ definitions
 hosts
   One line for each host: `host[:port] [slots=N] [user=NAME]`; `#` starts a comment. A host is a
   name, an address or an alias of your ssh configuration; gpu[01-16,20] are 17 hosts. Files of Open
-  MPI and MPICH (host:4 for slots, below 22) are read, too. Servers, then workers, are placed on one
-  host after the other. --placement fill gives a host as many workers as it has slots before it
-  turns to the next.
+  MPI and MPICH (host:4 for slots, below 22) are read, too. A machine that stands there under
+  several names counts as one host, the first of them. Servers, then workers, are placed on one host
+  after the other. --placement fill gives a host as many workers as it has slots before it turns to
+  the next.
   ssh must log in without a question. Unknown host keys are accepted once, changed ones never.
   --sync-dst-dir copies this folder with rsync, once to each host, without .git, .venv, caches,
   checkpoints of cifar10_dist.py and files above --sync-max-size. A line says what was left out.
   --sync-exclude adds patterns to these; --sync-exclude none copies all but the large files.
   Before the start all hosts are checked at once: Python, the folder, space for the copy, the
   command, and whether the host reaches the scheduler. A command that begins with a Python needs
-  MXNet in that Python. A path that --sync-dst-dir may yet copy is not checked. --check only checks,
-  also whether rsync can copy.
+  MXNet in that Python. With --sync-dst-dir the command and MXNet are looked for after the copy.
+  --check only checks, also whether rsync can copy, and shows what would come with the copy.
 
 batch systems
   --launcher mpi    mpirun (Open MPI, MPICH, Intel MPI) takes the place of ssh; without -H on the
@@ -34,13 +35,16 @@ batch systems
   --launcher slurm  inside an allocation (salloc, sbatch): srun takes the place of ssh. Outside: a
     batch script is submitted, with one node a worker and one task a node, and its output is
     followed. Your options for sbatch (inside: srun) win over those of the script:
-    --launcher-option=--nodes=2 --launcher-option=--gres=gpu:4. -H names the nodes.
+    --launcher-option=--nodes=2 --launcher-option=--gres=gpu:4. -H names the nodes. The parts of a
+    heterogeneous allocation (salloc -N1 : -N2) are one list of hosts.
   --launcher sge    the same with qsub, and with qrsh inside: one slot a worker in the first
     parallel environment that there is. Another: --launcher-option="-pe NAME 4".
+  Refused are options with which they would do something else: job arrays (--array, -t), --output,
+    --wait, --test-only and the like.
   Without -H, --launcher ssh also takes the hosts of an allocation: SLURM_JOB_NODELIST, PE_HOSTFILE,
     PBS_NODEFILE, LSB_DJOB_HOSTFILE, LSB_HOSTS.
-  The hosts must share this folder; --sync-dst-dir is for ssh and mpi. Output goes to launch-ID.out
-    and .err here, or in --log-dir.
+  The hosts must share this folder; --sync-dst-dir is for ssh and mpi. Output goes to
+    launch-SYSTEM-ID.out and .err here, or in --log-dir.
   A submitted job belongs to the system: if this launcher is killed, the job goes on. INT (Ctrl-C)
     or TERM asks it to save and end, a second one cancels it. When the system wants the job to end,
     the workers get TERM and --grace seconds to save. A job that then ends with 75, and that nobody
@@ -70,8 +74,9 @@ environment variables
 
 what happens on failure
   A process fails: all processes are stopped on all hosts, with TERM, and after 3 s with KILL. The
-    last lines on the screen say which process failed, where, how, and what it wrote last. A worker
-    that ends with 0 stops nobody. When the last worker has ended so, the job is done.
+    last lines on the screen say which process failed, where, how, and what it wrote last, with the
+    cause if that came before. A worker that ends with 0 stops nobody. When the last worker has
+    ended so, the job is done.
   A host is silent for 10 s: it counts as lost. Its supervisor ends everything there once the
     launcher has been silent for 10 s, so also after the launcher was killed.
   A worker printed a traceback, began to exit, and does nothing for 10 s: it has failed (MXNet waits
@@ -81,7 +86,8 @@ what happens on failure
   The screen, or the disk of --log-dir, takes no output: the processes wait before they write more.
     All else goes on. At the end, output that nobody takes for 15 s (2 s after a signal) is lost.
   --start-timeout, --timeout, --stall-timeout: every Python process prints its stacks, then all are
-    stopped. The start is over when all processes have registered with the scheduler.
+    stopped. Of servers and the scheduler the screen shows only what differs from waiting, the logs
+    of --log-dir all. The start is over when all processes have registered with the scheduler.
   TERM, INT (Ctrl-C), QUIT (Ctrl-\\), HUP to the launcher: the workers get TERM and --grace seconds
     to save. Then the job ends, also under --max-restarts: with 75 if all workers ended with 75. A
     second INT stops at once.
@@ -99,7 +105,7 @@ exit status
   2    nothing was started, or a worker says that its command line is wrong
   75   stopped on request, after saving what there was to save
   124  a time limit was over
-  255  a host could not be reached, or was lost
+  255  a host could not be reached, was lost, or is another one than was named
   otherwise that of the process that failed first, or 128 + n after signal n to the launcher
 
 ps-lite, which carries the data, neither encrypts nor authenticates: use private networks only. Its

@@ -79,9 +79,11 @@ def find_way(args):
             raise UsageError(f"{flag} is for --launcher {knowing}, not {name}")
     for option in args.launcher_option:
         if not option.startswith("-"):
-            raise UsageError(
-                f"--launcher-option {option!r}: write --launcher-option=--partition=gpu"
-            )
+            programs = " and ".join(WAYS[name].programs)
+            raise UsageError(f"--launcher-option {option!r}: those of {programs} begin with a dash")
+        why = WAYS[name].refusal(option)
+        if why:
+            raise UsageError(f"--launcher-option={option}: {why}")
     return WAYS[name]
 
 
@@ -131,7 +133,8 @@ def find_hosts(args, way, environ):
     if way.submits(environ):  # the batch system will choose them
         return [LOCAL] * args.num_workers
     if way.needs_hosts and not hosts:
-        raise UsageError(f"--launcher {way.name} needs the hosts: -H FILE, or -H d1,d2")
+        why = f" ({way.inside} is set, but nothing names the hosts)" if way.is_batch_system else ""
+        raise UsageError(f"--launcher {way.name} needs the hosts: -H FILE, or -H d1,d2{why}")
     return hosts or [LOCAL]
 
 

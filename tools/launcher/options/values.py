@@ -18,6 +18,14 @@ def count(text):
     return int(text)
 
 
+def servers(text):
+    if text == "0":
+        raise argparse.ArgumentTypeError(
+            "0 would leave nobody to add up what the workers push: a job needs one server at least"
+        )
+    return count(text)
+
+
 def seconds(text):
     try:
         value = float(text)

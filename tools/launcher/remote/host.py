@@ -26,6 +26,32 @@ def processors():
     return count
 
 
+def machine():
+    """What tells this machine from all others, and from containers on it; None if nothing does.
+
+    It is the same however the machine is called. The kernel draws a boot id each time it starts; a
+    machine id (/etc/machine-id) is no help, as copies of a disk share it. Containers and network
+    namespaces share the boot id, but not both the network and the numbers of processes. Other
+    namespaces do not count: each login may get a mount namespace of its own.
+    """
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            words = [file.read().strip()]
+        return " ".join(words + [os.readlink(f"/proc/self/ns/{kind}") for kind in ("net", "pid")])
+    except OSError:
+        return None
+
+
+def has_address(address):
+    """Is an address this host's own?"""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
+            probe.bind((address, 0))
+        return True
+    except OSError:
+        return False
+
+
 def own_address(toward, interfaces):
     """The IPv4 address of the first interface that is here, or the one the kernel would send from.
 

@@ -83,7 +83,8 @@ def main(directory, create, program, by_shell, address):
     answer = {"wrong": {}}
     answer["free"], answer["wrong"]["folder"] = check_directory(directory, create == "create")
     folder = os.path.abspath(directory)
-    is_inside = os.path.abspath(os.path.join(folder, program)).startswith(folder + os.sep)
+    inside = os.path.relpath(os.path.join(folder, program), folder)
+    is_inside = not inside.startswith(os.pardir)
     is_readable = os.path.isdir(directory) and os.access(directory, os.R_OK)
     answer["empty"] = not os.path.isdir(directory) or (is_readable and not os.listdir(directory))
     if os.path.isdir(directory):
@@ -91,7 +92,8 @@ def main(directory, create, program, by_shell, address):
     answer["wrong"]["network"] = check_reach(address)
     may_be_copied = create == "create" and "/" in program
     may_be_copied = may_be_copied and (is_inside or not shutil.which(program))
-    answer["command"] = bool(program) and not may_be_copied  # else the start will show it
+    answer["command"] = bool(program) and not may_be_copied  # else the copy may bring it
+    answer["inside"] = inside if may_be_copied else None
     if answer["command"]:
         answer["wrong"]["command"] = check_program(program, by_shell == "sh")
         if not answer["wrong"]["command"]:

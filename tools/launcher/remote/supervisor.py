@@ -19,7 +19,7 @@ import socket
 import sys
 import time
 
-from host import listen, own_address, processors
+from host import has_address, listen, machine, own_address, processors
 from processes import Child, guard, kill_family, start_status
 
 SILENCE_S = 10  # without a heartbeat from the launcher for this long everything is ended
@@ -45,6 +45,7 @@ class Supervisor:
             "beat": lambda: None,  # it lives, and was heard
             "hold": self.hold,
             "address": self.find_address,
+            "own": self.find_own,
             "port": self.find_port,
             "release": self.release_port,
             "start": self.start,
@@ -71,6 +72,8 @@ class Supervisor:
             executable=sys.executable,
             processors=processors(),
             ssh=os.environ.get("SSH_CONNECTION"),
+            machine=machine(),
+            uid=os.getuid(),
         )
         while self.children or not self.leaving:
             reading = [self.wakeup] + [0] * self.connected
@@ -253,6 +256,10 @@ class Supervisor:
                 here = ", ".join(name for _, name in socket.if_nameindex())
                 what = f"interface {interface}: {error.strerror}; there are {here}"
             self.report("address", address=None, why=what)
+
+    def find_own(self, addresses):
+        """Which of these addresses are this host's own?"""
+        self.report("own", addresses=[each for each in addresses if has_address(each)])
 
     def find_port(self, address, port=None):
         """Listen at a free port, or a given one, so that others can try to reach it."""

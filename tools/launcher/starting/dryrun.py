@@ -3,11 +3,10 @@
 import os
 import re
 import shlex
-import subprocess
 
 from launcher.job import job as jobs
 from launcher.job.environment import ABOUT_HIDDEN, mask_words, secrets
-from launcher.starting import contents, local, rsync
+from launcher.starting import contents, local, rsync, ssh
 
 PORT = 9091  # of the scheduler, without --port
 # The address of a host that routes to the scheduler's, or that of an interface. It is announced in
@@ -121,16 +120,9 @@ def _names(interfaces):
 
 def _known_address(login):
     """The IPv4 address of a host that was given as one, here or in ssh's configuration, or None."""
-    try:
-        done = subprocess.run(
-            [*login[:-2], "-G", *login[-2:]],  # before the -- and the name
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-    except OSError:
-        return None
-    found = re.search(rb"^hostname ([0-9]+(?:\.[0-9]+){3})$", done.stdout, re.MULTILINE)
-    return found and found[1].decode()
+    *words, _, name = login  # a -- before the name
+    address = ssh.settings(tuple(words[1:]), name).get("hostname", "")
+    return address if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", address) else None
 
 
 def _start(job, process, is_alone):

@@ -39,11 +39,6 @@ def copy_argv(host, job):
     ]
 
 
-def size_of_copy(job):
-    """Bytes that will be copied to a host that has none of it yet; 0 if rsync cannot tell."""
-    return sum(look(job.source, job.options).sizes.values())
-
-
 class Copy:
     """Copies of a folder to hosts, once to each, all at once."""
 

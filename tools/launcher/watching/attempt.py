@@ -8,8 +8,8 @@ import threading
 from launcher.job.addresses import scheduler_address
 from launcher.job.job import environment
 from launcher.job.statuses import SAVED
-from launcher.starting import contents, rsync
-from launcher.watching import preflight
+from launcher.starting import contents
+from launcher.watching import places, preflight
 from launcher.watching.outcome import Failure
 from launcher.watching.watch import Watch
 
@@ -54,10 +54,7 @@ class Attempt:
             root, addresses = self.find_addresses()
             port = self.find_port(root)
             if self.prepare:
-                if not self.job.options.no_check:
-                    self.check(f"{root}:{port}")
-                if self.job.target:
-                    self.copy()
+                self.prepare_hosts(f"{root}:{port}")
                 if self.job.options.check:
                     return
             self.start(root, port, addresses)
@@ -95,7 +92,13 @@ class Attempt:
         if failure:  # name all of them, not only the first
             lost = [c.why_closed() for c in self.links.all() if c.closed]
             raise Failure("\n".join(lost), failure.status, kind="away")
-        self.links.order("hold", mark=self.mark, asks=self.job.way.is_batch_system)
+        wrong = places.wrong(self.job, self.links.all(), self.world, self.watch.ask)
+        if wrong:
+            raise Failure("\n".join(wrong), 255)
+        self.links.unite()
+        for number, connection in enumerate(self.links.all()):  # two may be on one machine
+            mark = f"{self.mark}_{number}"
+            connection.order("hold", mark=mark, asks=self.job.way.is_batch_system)
         self.links.order("output", held=self.watch.flow.is_held)  # one that was late has not heard
 
     def find_addresses(self):
@@ -124,22 +127,37 @@ class Attempt:
         order = "port", {"address": root, "port": self.job.options.port}
         return self.watch.ask("port", {first: order})[first]["port"]
 
-    def check(self, address):
+    def prepare_hosts(self, address):
+        """Check the hosts and copy to them; what the copy may bring is looked for after it."""
+        job, options = self.job, self.job.options
+        if not options.no_check:
+            self.check(address, is_before_copy=bool(job.target))
+        if job.target:
+            self.copy()
+            if not (options.no_check or options.check):
+                self.check(address)
+
+    def check(self, address, is_before_copy=False):
         """Ask every host whether it is ready, and whether it reaches the scheduler's address."""
         job, orders = self.job, {}
         for connection in self.links.all():
             connection.answers = []
-            orders[connection] = "start", preflight.question(job, connection.ready, address)
+            question = preflight.question(job, connection.ready, address, is_before_copy)
+            orders[connection] = "start", question
         ended = self.watch.ask("exit", orders)
-        needed = rsync.size_of_copy(job) if job.target else 0
+        files = contents.look(job.source, job.options).sizes if is_before_copy else {}
+        needed, brought = sum(files.values()), files if job.options.check else ()
         rows, fixes = [], []
         for c in orders:
-            found = preflight.judge(c.host, c.ready, c.answers, ended[c]["status"], needed)
+            status = ended[c]["status"]
+            found = preflight.judge(
+                c.host, c.ready, c.answers, status, needed, brought, job.way.fitting
+            )
             self.record.host(c.host, mxnet=found.mxnet)
             rows.append(found.row)
             fixes += found.fixes
         if fixes or job.options.check:
-            self.console.say(preflight.table(rows))
+            self.console.say(preflight.table(rows, job.way.name))
         if fixes:
             raise Failure("\n".join(fixes))
 
@@ -215,5 +233,5 @@ class Attempt:
         end = self.world.monotonic() + GRACE_S + 2
         while self.world.monotonic() < end and not self.links.are_closed():
             self.watch.step()
-        for connection in self.links.all():
+        for connection in [*self.links.all(), *self.links.retired]:
             connection.kill()

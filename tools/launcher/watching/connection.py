@@ -16,10 +16,11 @@ from launcher.telling.writer import Writer
 
 # What a supervisor reports, and the fields of each report; some have a "why" where it failed.
 REPORTS = {
-    "ready": {"hostname", "python", "executable", "processors", "ssh"},
+    "ready": {"hostname", "python", "executable", "processors", "ssh", "machine", "uid"},
     "beat": set(),
     "port": {"port"},
     "address": {"address"},
+    "own": {"addresses"},
     "started": {"name", "pid"},
     "line": {"name", "stream", "text", "end"},
     "hung": {"name"},
@@ -33,6 +34,8 @@ PACKET = 4000  # bytes
 STREAM = socket.SOCK_STREAM
 PACKETS = socket.SOCK_SEQPACKET if sys.platform.startswith("linux") else STREAM
 DROPPED = re.compile("kex_exchange_identification|Connection (closed|reset) by")
+# What ssh says of a host on the way to another one stands before its last line.
+CAUSE = re.compile(r"^ssh: |Permission denied \(|verification failed")
 REFUSED = re.compile("denied|refused|timed out|resolve|No route|UNKNOWN port|Too many auth")
 
 
@@ -114,7 +117,8 @@ class Connection:
             return f"{self.host}: {what}: {self.given_up}"
         words = [line for line in self.last_words if line.strip(" @-\r") and "Warning:" not in line]
         is_banner = self.popen.args[0] == "mpirun"  # its causes come first, in many lines
-        word = (words or [f"status {self.popen.returncode}"])[0 if is_banner else -1]
+        causes = words if is_banner else [line for line in words if CAUSE.search(line)]
+        word = (causes[:1] or words[-1:] or [f"status {self.popen.returncode}"])[0]
         return f"{self.host}: {what}: {word}"
 
     def _write(self, text):

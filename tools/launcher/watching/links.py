@@ -4,6 +4,7 @@ import signal
 
 from launcher.job.statuses import shell_status
 from launcher.watching.logins import Logins
+from launcher.watching.outcome import Failure
 
 SILENCE_S = 10  # a host that is silent for this long is lost
 
@@ -21,6 +22,7 @@ class Links:
         self.job, self.outcome, self.console, self.record = job, outcome, console, record
         self.logins = Logins(job, world, events)
         self.by_host = {}
+        self.retired = []  # to a machine that has another connection
 
     def all(self):
         """All connections, also while another thread opens one again."""
@@ -51,6 +53,26 @@ class Links:
         for host in self.logins.take_due():
             self.by_host[host] = self.logins.open(host)
         self.logins.give_up_slow(self.all())
+
+    def unite(self):
+        """Count a machine that was given under several names as one host, the first of them.
+
+        The hosts of a batch system are what it says they are.
+        """
+        first = {}
+        for connection in [] if self.job.way.is_batch_system else self.all():
+            host, ready = connection.host, connection.ready
+            known = first.setdefault(ready["machine"] or host, connection)
+            if known is connection:
+                continue
+            what = f"{host.address} and {known.host.address} are the same machine"
+            if ready["uid"] != known.ready["uid"]:
+                raise Failure(f"{what}, with different users: write one of them for both")
+            self.console.say(f"{what}: they count as one host, {known.host.address}")
+            self.record.host(host, same_as=known.host.name)
+            self.job.unite(host, known.host)
+            connection.order("leave")
+            self.retired.append(self.by_host.pop(host))
 
     def leave(self):
         """Tell every supervisor to end what it has started, and itself."""
@@ -102,6 +124,8 @@ class Links:
 
     def take_closed(self, connection, status):
         """A connection has ended; a dropped login is tried again, any other end is a failure."""
+        if connection in self.retired:
+            return
         if not self.outcome.failure and self.logins.postpone(connection):
             return
         connection.closed = True

@@ -1,11 +1,11 @@
 """The processes of one try, and what is reported of them."""
 
-import collections
 import re
 from dataclasses import dataclass, field
 
 from launcher.job.job import Process
 from launcher.job.statuses import describe, shell_status
+from launcher.telling.last_words import LastWords
 from launcher.watching.connection import Connection
 
 FORGOTTEN = re.compile(r"Exception ignored (on|while) calling ctypes callback")  # words of Python
@@ -29,8 +29,7 @@ class Member:
     told: bool = False  # the launcher asked it to end
     rests: str = ""  # "waits" or "in its exit": it has neither written nor computed for a while
     has_forgotten: bool = False  # an exception in a callback, which Python printed
-    errors: collections.deque = field(default_factory=lambda: collections.deque(maxlen=20))
-    lines: collections.deque = field(default_factory=lambda: collections.deque(maxlen=20))
+    said: LastWords = field(default_factory=LastWords)
 
 
 class Members:
@@ -88,14 +87,14 @@ class Members:
         if member is None:  # a check, whose output is for the launcher
             connection.answers.append(text)
             return
-        if text:
-            member.lines.append(text)  # a command may send its errors there: 2>&1
-            if stream == "err":
-                member.errors.append(text)
-            if member.process.role != "worker":
-                self.find_forgotten(member, text)
+        if text and member.process.role != "worker":
+            self.find_forgotten(member, text)
         self.record.line(member.process, text, end)
-        self.console.line(member.process, stream, text, end)
+        readable = member.said.take(stream, text, end)
+        if member.process.role == "worker":  # what a worker prints stays as it is
+            readable = [text]
+        for line in readable:
+            self.console.line(member.process, stream, line, end)
 
     def find_forgotten(self, member, text):
         """A server goes on after an exception in a callback, and ruins the weights: end it."""
@@ -132,12 +131,13 @@ class Members:
             return
         member.ended, member.status = self.world.time(), status
         if why:
-            member.errors.append(why)
+            member.said.take("err", why)
         if status == 0 or member.told:
             return
         if not self.living("worker") and member.process.role != "worker":
             self.console.say(f"{member.process} {describe(status)} after all workers had ended")
             return
-        is_port_taken = name == "scheduler" and "bind failed" in " ".join(member.lines)
+        words, _ = member.said.worth_showing()
+        is_port_taken = name == "scheduler" and "bind failed" in " ".join(words)
         kind = "again" if is_port_taken else "failed"
         self.outcome.fail(describe(status), shell_status(status), member, kind)

@@ -11,10 +11,11 @@ from launcher.remote.bootstrap import REMOTE
 
 SOURCE = REMOTE / "hostcheck.py"
 MIB = 1 << 20
-COLUMNS = ("host", "ssh", "python", "mxnet", "command", "folder", "network")
+COLUMNS = ("host", "reached", "python", "mxnet", "command", "folder", "network")
+COPIED = "comes with the copy"
 FIX = {
     "mxnet": "`make setup` there, and name its .venv/bin/python in the command",
-    "command": "give its full path, or put it on PATH for ssh without a login",
+    "command": "give its full path, or put it on PATH; with ssh that is PATH without a login",
     "folder": "make it, or choose another with --sync-dst-dir",
     "network": "open the port between the hosts, or choose it with --port, --interface",
     "space": "make room there",
@@ -38,7 +39,7 @@ def first_program(command):
     return words[0] if is_plain else ""
 
 
-def question(job, ready, address):
+def question(job, ready, address, is_before_copy):
     """The check of a host, as fields of the order "start".
 
     Parameters
@@ -48,11 +49,15 @@ def question(job, ready, address):
         The first report of the host's supervisor.
     address : str
         Where the scheduler is going to listen.
+    is_before_copy : bool
+        The folder need not be there. Then the command, and its MXNet, are not asked about, unless
+        there is no other time for it: with `--check`.
     """
-    create = "create" if job.target else "-"
+    create = "create" if is_before_copy else "-"
     by_shell = "sh" if len(job.command) == 1 else "-"
     python = ready["executable"], "-I", "-"
-    program = first_program(job.command)
+    is_asked = job.options.check or not is_before_copy
+    program = first_program(job.command) if is_asked else ""
     return {
         "name": "check",
         "command": [*python, job.directory, create, program, by_shell, address],
@@ -70,7 +75,7 @@ class Finding:
     fixes: List[str]  # for each thing that is wrong a line: where, what, and what to do
 
 
-def judge(host, ready, lines, status, needed):
+def judge(host, ready, lines, status, needed, brought, fitting=str):
     """Judge what a host answered.
 
     Parameters
@@ -82,37 +87,46 @@ def judge(host, ready, lines, status, needed):
         The output of the check and its exit status.
     needed : int
         Bytes that are going to be copied to an empty folder.
+    brought : collection of str
+        The files that the copy would bring, by their names in the folder.
+    fitting : function
+        See `Way.fitting`.
 
     Returns
     -------
     Finding
     """
     lines = [line for line in lines if line]
-    try:
-        answer = json.loads(lines[-1])
-    except (ValueError, IndexError):
+    answers = [line for line in lines if line.startswith('{"wrong"')]  # others are warnings
+    if answers:
+        answer = json.loads(answers[-1])
+        wrong = {column: why for column, why in answer["wrong"].items() if why}
+    else:
         last = lines[-1] if lines else f"status {status}"
         answer, wrong = {}, {"python": f"the check itself failed: {last}"}
-    else:
-        wrong = {column: why for column, why in answer["wrong"].items() if why}
+    has_mxnet = "mxnet/__init__.py" in brought and bool(answer.get("python"))
+    if has_mxnet and "No module named 'mxnet'" in wrong.get("mxnet", ""):
+        del wrong["mxnet"]
     free = answer.get("free")
     if needed and answer.get("empty") and free is not None and free < needed:
         wrong["space"] = f"{free / MIB:.1f} MiB free, the copy needs {needed / MIB:.1f} MiB"
     facts = {
         "host": str(host),
         "python": answer.get("python") or ready["python"],
-        "mxnet": answer.get("mxnet") or "not asked",
+        "mxnet": COPIED if has_mxnet else answer.get("mxnet") or "not asked",
         "command": "ok" if answer.get("command") else "not asked",
         "folder": "no space" if "space" in wrong else f"{(free or 0) >> 30} GiB free",
     }
+    if answer.get("inside") in brought:
+        facts["command"] = COPIED
     row = ["FAILED" if column in wrong else facts.get(column, "ok") for column in COLUMNS]
-    fixes = [f"{host}: {why}: {FIX[column]}" for column, why in wrong.items()]
+    fixes = [f"{host}: {why}: {fitting(FIX[column])}" for column, why in wrong.items()]
     return Finding(answer.get("mxnet"), row, fixes)
 
 
-def table(rows):
-    """Rows of words under `COLUMNS`, aligned."""
-    rows = [COLUMNS, *rows]
+def table(rows, launcher):
+    """Rows of words under `COLUMNS`, aligned; `launcher` is what reached the hosts."""
+    rows = [[launcher if column == "reached" else column for column in COLUMNS], *rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
     return "\n".join(
         "  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in rows

@@ -1,0 +1,109 @@
+"""The cause of a failure is among the last words, whatever a process writes after it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from launcher.telling.last_words import MOST, LastWords
+from launcher.telling.report import LONGEST, shortened
+from launcher.telling.stacks import Stacks
+from launching import PROGRAMS, launch
+
+TIME_BUDGET_S = 25
+CAUSES = ["  what():  Check failed: 1 == 2", "a.cc:3: f: Assertion `x == y' failed."]
+IMPORTED = '  File "<frozen importlib._bootstrap>", line 690 in _load_unlocked'
+SERVING = '  File "/x/mxnet/kvstore/kvstore_server.py", line 74 in run'
+OPENING = ["Fatal Python error: Aborted", "", "Thread 0x0f (most recent call first):"]
+
+
+def shown(lines, stream="err", end="\n"):
+    words = LastWords()
+    for line in lines:
+        words.take(stream, line, end)
+    return words.worth_showing()[0]
+
+
+frames = st.just(IMPORTED) | st.integers(1, 99).map(lambda n: f'  File "a.py", line {n} in f')
+threads = st.lists(frames, max_size=30).map(lambda stack: [OPENING[2], *stack, ""])
+dumps = st.lists(threads, max_size=9).map(lambda stacks: [line for each in stacks for line in each])
+
+
+@given(st.sampled_from(CAUSES), dumps, st.lists(st.sampled_from(["", "a step", "[bt] (1) x"])))
+def test_no_stack_and_no_output_hides_the_cause(cause, stacks, said):
+    lines = [cause, *OPENING[:2], *stacks, "Extension modules: a, b", *said[:100]]
+    last = shown(lines)
+    assert cause in last and len(last) <= MOST
+    assert not any("importlib" in line or "Extension" in line for line in last)
+
+
+def test_a_progress_bar_counts_once():
+    words = LastWords()
+    words.take("err", "no such record")
+    for step in range(50):
+        words.take("err", f"{step} of 50", "\r")
+    assert words.worth_showing()[0] == ["no such record", "49 of 50"]
+
+
+def test_a_message_on_standard_output_is_not_hidden_by_an_old_warning():
+    words = LastWords()
+    words.take("err", "a warning")
+    words.take("out", "error: no such record")
+    assert words.worth_showing() == (["a warning", "error: no such record"], False)
+
+
+def test_of_a_long_line_both_ends_are_shown():
+    line = shortened("Command '" + "x" * 900 + "' returned non-zero exit status 1.")
+    assert len(line) == LONGEST and line.startswith("Command") and line.endswith("status 1.")
+
+
+def readable(lines):
+    stacks = Stacks()
+    return [shown for line in lines for shown in stacks.take(line)]
+
+
+def test_of_a_server_that_waits_nothing_is_worth_reading():
+    stack = [*OPENING, SERVING, IMPORTED, '  File "a.py", line 1 in <module>', "  ..."]
+    assert readable([*stack, "", "Extension modules: a"]) == []
+    assert readable([*stack, "and then"]) == ["and then"]
+
+
+def test_of_a_server_in_a_call_the_call_is_worth_reading():
+    call = '  File "/x/mxnet/optimizer.py", line 3 in update'
+    stack = [*OPENING, call, SERVING, IMPORTED, ""]
+    assert readable(stack) == [OPENING[0], OPENING[2], call]
+
+
+@pytest.mark.long
+def test_the_cause_of_a_crash_in_native_code_is_the_last_word(tmp_path):
+    program = ("python", PROGRAMS / "sparse_gradient.py")
+    job = launch(tmp_path, "-n", 1, "--no-check", *program, timeout=60)
+    assert job.status == 134
+    assert "Check failed: " in job.last_words() and "importlib" not in job.last_words()
+    assert "hint: sparse_grad=True does this" in job.last_words()
+
+
+WAITING = """
+import os, threading, time
+ready = threading.Event()
+def talk():
+    while not ready.wait(0.5):
+        print("starting")
+if os.environ["DMLC_ROLE"] == "worker":
+    threading.Thread(target=talk).start()
+import {first}mxnet as mx
+store = mx.kv.create("dist")
+ready.set()
+time.sleep(60)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", ["", "mxnet_setup, "])  # MXNet's servers, and ours
+def test_a_stall_shows_the_stacks_of_those_who_do_not_only_wait(tmp_path, first):
+    (tmp_path / "p.py").write_text(WAITING.format(first=first))
+    options = ("--no-check", "--stall-timeout", 1.5, "--log-dir", tmp_path / "logs")
+    job = launch(tmp_path, "-n", 1, *options, "python", "p.py", cwd=tmp_path)
+    assert job.status == 124
+    assert 'p.py", line 12 in <module>' in job.text(), job.text()
+    assert "[server" not in job.text() and "[scheduler" not in job.text()
+    assert "most recent call first" in (tmp_path / "logs" / "server-0.log").read_text()
