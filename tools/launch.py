@@ -17,7 +17,7 @@ import os
 import signal
 import sys
 
-from launcher.job.environment import make_mask
+from launcher.job.environment import make_mask, overridden
 from launcher.job.statuses import USAGE, UsageError
 from launcher.options.flags import create_parser
 from launcher.options.plan import plan
@@ -61,6 +61,7 @@ def watch_over(job):
     mask = make_mask(job.command, os.environ, *job.env.values())
     console = Console(requests, options.timestamps, options.show, mask, job.way.tells_hosts)
     record = Record(options.log_dir, job, console.say, mask)
+    console.say(overridden(os.environ))
     with noted(requests) as stops, locked(options.log_dir) as is_ours:
         if is_ours:
             status = run_job(job, console, record, requests)
@@ -71,7 +72,7 @@ def watch_over(job):
         return ended(status, [*console.writers, record.writer], stops)
 
 
-def hand_over(job, text, environ):
+def hand_over(job, text, words, environ):
     """Submit a job to its batch system and follow it; returns its exit status."""
     if job.options.dry_run:
         print(text.rstrip())
@@ -79,7 +80,7 @@ def hand_over(job, text, environ):
     requests = collections.deque()
     console = Console(requests)
     with noted(requests) as stops:
-        return ended(submit(job, text, environ, console, requests), console.writers, stops)
+        return ended(submit(job, text, words, environ, console, requests), console.writers, stops)
 
 
 def ended(status, writers, stops):

@@ -1,6 +1,7 @@
 """Reading the command line: the parser, the checks and the defaults, all from ``FLAGS``."""
 
 import argparse
+import difflib
 
 from command_line.flags import ALL, FLAGS, WITHOUT_EFFECT, attribute_of
 from ground.environment import is_first_worker
@@ -42,7 +43,8 @@ def parse_args(argv=None):
     """
     given, unknown = _create_parser().parse_known_args(argv)  # not given: None
     if unknown:
-        raise UsageError(f"unknown argument {unknown[0]!r}; --help lists the flags")
+        name = unknown[0].partition("=")[0]
+        raise UsageError(f"unknown argument {name!r}{_suggestion(name)}")
     args = _fill_in(given)
     _check(args, given)
     _warn(given)
@@ -89,6 +91,13 @@ def _create_parser():
     for name in WITHOUT_EFFECT:
         parser.add_argument(name, nargs="?", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     return parser
+
+
+def _suggestion(name):
+    """Return which flag may have been meant, or that ``--help`` tells."""
+    names = [*WITHOUT_EFFECT, *(n for flag in ALL for n in flag.names.split())]
+    near = difflib.get_close_matches(name.lower(), names, 1, 0.7)
+    return f"; did you mean {near[0]}?" if near else "; --help lists the flags"
 
 
 def _add(group, flag):

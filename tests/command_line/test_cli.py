@@ -61,6 +61,9 @@ WRONG = {
     "--lr-scale staleness": "--lr-scale staleness needs --kv-store dist_async",
     "--num-epoch": "expected one argument",
     "--num-ep 3": "unknown argument '--num-ep'",
+    "--disp-batch 10": "unknown argument '--disp-batch'; did you mean --disp-batches?",
+    "--Batchsize=64": "unknown argument '--Batchsize'; did you mean --batch-size?",
+    "--zzz": "unknown argument '--zzz'; --help lists the flags",
 }
 
 

@@ -4,8 +4,10 @@ import subprocess
 
 import pytest
 
+from launch import parse_args
 from launcher.job.statuses import UsageError
-from launcher.starting.allocation import find_hosts
+from launcher.options.plan import plan
+from launcher.starting.allocation import find_hosts, het_group
 from launching import launch
 
 TIME_BUDGET_S = 20
@@ -43,6 +45,17 @@ def test_slurms_own_program_reads_its_compressed_lists(tmp_path, monkeypatch):
     allocation = {"SLURM_JOB_NODELIST": "d[1-3]", "SLURM_TASKS_PER_NODE": "2(x2),1"}
     assert names(allocation) == "d1 d2 d3 d1 d2"
     assert names({"SLURM_JOB_NODELIST": "d[1-3]"}) == "d1 d2 d3"
+
+
+def test_a_heterogeneous_job_has_the_hosts_of_all_its_parts(tmp_path, monkeypatch):
+    (tmp_path / "scontrol").write_text("#!/bin/sh\necho $3 | tr , '\\n'\n")
+    (tmp_path / "scontrol").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    lists = {"SLURM_JOB_NODELIST_HET_GROUP_0": "d1", "SLURM_JOB_NODELIST_HET_GROUP_1": "d2,d3"}
+    parts = {"SLURM_HET_SIZE": "2", **lists, "SLURM_TASKS_PER_NODE_HET_GROUP_1": "2,1"}
+    assert names(parts) == "d1 d2 d3 d2"
+    assert (het_group("d1", parts), het_group("d3", parts)) == (0, 1)
+    assert het_group("d1", {"SLURM_JOB_NODELIST": "d1"}) is None
 
 
 def test_a_list_that_cannot_be_read_is_named(tmp_path, monkeypatch):
@@ -95,3 +108,55 @@ def test_what_a_system_cannot_do_is_one_line_and_status_2(tmp_path, arguments, w
     job = launch(tmp_path, "-n", 2, "--launcher", *arguments, "true", timeout=20)
     assert job.status == 2 and len(job.stderr.splitlines()) == 1
     assert why in job.stderr
+
+
+@pytest.mark.parametrize(
+    "system, option, why",
+    [
+        ("slurm", "--array=0-2", "a job array would be several jobs"),
+        ("slurm", "--arr", "a job array"),
+        ("slurm", "-a0-2", "a job array"),
+        ("slurm", "--output=x.out", "--log-dir says where it is kept"),
+        ("slurm", "-o x.out", "--log-dir"),
+        ("slurm", "--wait", "the launcher itself waits"),
+        ("slurm", "--test-only", "--dry-run prints the script"),
+        ("slurm", "--clusters=b", "log in to the other cluster"),
+        ("sge", "-t 1-2", "a job array would be several jobs"),
+        ("sge", "-e x.err", "--log-dir"),
+        ("sge", "-w v", "--dry-run prints the script"),
+        ("mpi", "--tag-output", "--log-dir"),
+        ("mpi", "-np 4", "the launcher's own -n"),
+    ],
+)
+def test_an_option_that_makes_the_system_do_something_else_is_refused(system, option, why):
+    words = ["-n", "2", "--launcher", system, f"--launcher-option={option}", "true"]
+    with pytest.raises(UsageError, match=f"--launcher-option={option}: .*{why}"):
+        plan(parse_args(words), {})
+
+
+OTHERS = {
+    "slurm": "--wait-all-nodes=1,--nodes=1,--overcommit,--hold,--exclusive,--qos=high,--licenses=a",
+    "sge": "-tc 2,-ot 3,-w w,-h,-pe mpi 2",
+    "mpi": "--output-filename x,--oversubscribe,--nooversubscribe,--map-by node",
+}
+
+
+@pytest.mark.parametrize("system", OTHERS)
+def test_other_options_are_passed_on(system):
+    options = OTHERS[system].split(",")
+    own = [f"--launcher-option={option}" for option in options]
+    job = plan(parse_args(["-n", "2", "--launcher", system, *own, "true"]), {})
+    assert job.options.launcher_option == options
+
+
+def test_a_job_array_that_a_variable_asks_for_is_refused(tmp_path):
+    env = {"SBATCH_ARRAY_INX": "0-1"}
+    job = launch(tmp_path, "-n", 2, "--launcher", "slurm", "true", env=env, timeout=20)
+    assert (job.status, len(job.stderr.splitlines())) == (2, 1)
+    assert "SBATCH_ARRAY_INX is set: a job array would be several jobs" in job.stderr
+
+
+def test_an_allocation_without_a_list_of_hosts_is_told_as_such():
+    words = ["-n", "2", "--launcher", "slurm", "true"]
+    with pytest.raises(UsageError, match="SLURM_JOB_ID is set, but nothing names the hosts"):
+        plan(parse_args(words), {"SLURM_JOB_ID": "7"})

@@ -254,7 +254,8 @@ def test_the_script_of_a_dry_run_inside_an_allocation_runs_the_same_job(tmp_path
     job = Job(tmp_path, *words, cwd=tmp_path, inside="d1", before=before)
     job.finish(20)
     (tmp_path / "script").write_text(job.stdout)
-    said = on_d1(f"cd {tmp_path} && salloc --quiet --nodes=2 timeout 30 bash script")
+    script = "salloc --quiet --nodes=2 timeout 30 bash script"
+    said = on_d1(f"cd {tmp_path} && TEST_MARK=1 {script}")
     assert "worker 0 is rank 0 of 2, sum 3" in said and "worker 1 is rank 1 of 2, sum 3" in said
 
 
@@ -282,7 +283,7 @@ def test_grid_engine_takes_no_secret(tmp_path):
     [
         ("slurm", "--partition=none", "invalid partition"),
         ("slurm", "--nonsense", "unrecognized option '--nonsense'"),
-        ("slurm", "partition=normal", "write --launcher-option=--partition=gpu"),
+        ("slurm", "partition=normal", "those of sbatch and srun begin with a dash"),
         ("sge", "-q none", "unknown queue"),
     ],
 )

@@ -29,7 +29,7 @@ HOSTS = ("-H", "gpu1,10.0.0.7:22,me@gpu3")
 
 @pytest.mark.parametrize(
     "options",
-    [(), HOSTS, (*HOSTS, "--sync-dst-dir", "a job"), ("-H", "gpu1,", "--interface", "eth0")],
+    [(), HOSTS, (*HOSTS, "--sync-dst-dir", "a job"), ("-H", "gpu1,", "--interface", "ib0,eth0")],
     ids=str,
 )
 def test_bash_reads_a_dry_run_and_finds_no_redirection(tmp_path, options):
@@ -70,5 +70,5 @@ def test_a_dry_run_asks_for_a_secret_before_anything_starts(tmp_path):
 
 def test_a_dry_run_asks_for_an_address_that_only_the_user_knows(tmp_path):
     said = dry_run(tmp_path, "-n", 1, "-H", "gpu1,gpu2", ["echo", "hi"])
-    status, out, err = bash(said)
+    status, out, err = bash(said, env={**os.environ, "TEST_MARK": "x"})  # launching.py passes it
     assert status and out == "" and "root: set it first: the IPv4 address of gpu1" in err

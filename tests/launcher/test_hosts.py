@@ -1,9 +1,14 @@
 """Hosts files, right and wrong; where processes go; which addresses they use."""
 
+import os
+import shutil
+import subprocess
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from launcher.job import hostlist
 from launcher.job.addresses import ELSEWHERE, announced_address, announced_rank, scheduler_address
 from launcher.job.hosts import Host, parse_host, read_hosts
 from launcher.job.job import distribute
@@ -14,7 +19,7 @@ TIME_BUDGET_S = 10
 
 names = st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,20}", fullmatch=True)
 hosts = st.builds(
-    Host, names, st.none() | st.integers(1, 65535), st.integers(1, 4096), st.none() | names
+    Host, names, st.none() | st.integers(22, 65535), st.integers(1, 4096), st.none() | names
 )
 
 
@@ -53,6 +58,61 @@ def test_hosts_are_read_from_the_command_line():
     assert read_hosts(",".join(many)) == [Host(name) for name in many]  # no name of a file
 
 
+OPEN_MPI = """\
+/* all
+   of them */
+d1 slots=4 max_slots=8
+d2 slots = 2 max-slots=4 // two sockets
+me@d3 count=2 slots_max=2 sockets=1 cores-per-socket=4 cpu-set=0,1
+d4 cpu=3 user_name=me
+d5\tmax_cpu=5
+^d6
+d6
+"""
+
+
+def test_a_hosts_file_of_open_mpi_is_read_in_its_whole_form(tmp_path):
+    (tmp_path / "hosts").write_text(OPEN_MPI)
+    d1, d2, d3 = Host("d1", slots=4), Host("d2", slots=2), Host("d3", slots=2, user="me")
+    d4, d5 = Host("d4", slots=3, user="me"), Host("d5", slots=5)
+    assert read_hosts(str(tmp_path / "hosts")) == [d1, d2, d3, d4, d5]
+
+
+def test_a_hosts_file_of_mpich_has_slots_after_a_colon(tmp_path):
+    (tmp_path / "hosts").write_text("d1:4\nd2:2 binding=user:0,1\nd3:22\n[fd00::7]:8\n")
+    d1, d2, d3 = Host("d1", slots=4), Host("d2", slots=2), Host("d3", 22)
+    assert read_hosts(str(tmp_path / "hosts")) == [d1, d2, d3, Host("fd00::7", slots=8)]
+
+
+def test_ranges_in_brackets_are_hosts_in_a_file_and_on_the_command_line(tmp_path):
+    (tmp_path / "hosts").write_text("d[1-2,7].a.net:23 slots=2\n[fd00::7]\n")
+    few = [Host(f"d{number}.a.net", 23, 2) for number in (1, 2, 7)]
+    assert read_hosts(str(tmp_path / "hosts")) == [*few, Host("fd00::7")]
+    names = [host.name for host in read_hosts("d[1-2,7],[fd00::7],e1")]
+    assert names == ["d1", "d2", "d7", "fd00::7", "e1"]
+    assert [h.name for h in read_hosts("d[08-10]")] == ["d08", "d09", "d10"]
+
+
+LISTS = "d[1-4,7],e[08-12]x[1-2] d[1-010] [1-3] d[1-3,2] d[01-3] d[097-100] d1-2 d[001-3]"
+
+
+@pytest.mark.skipif(not shutil.which("scontrol"), reason="Slurm is not installed")
+def test_a_list_is_what_slurm_makes_of_it(tmp_path):
+    (tmp_path / "c").write_text("ClusterName=x\nSlurmctldHost=localhost\nNodeName=localhost\n")
+    show = ["scontrol", "show", "hostnames", LISTS.replace(" ", ",")]
+    env = {**os.environ, "SLURM_CONF": str(tmp_path / "c")}
+    names = subprocess.run(show, env=env, check=True, capture_output=True, text=True, timeout=20)
+    assert [host.name for host in read_hosts(LISTS.replace(" ", ","))] == names.stdout.split()
+
+
+@given(st.text("d1-9,[]:", max_size=20))
+def test_any_list_is_short_or_a_mistake(text):
+    try:
+        assert len(hostlist.expand(text)) <= hostlist.MOST
+    except UsageError as error:
+        assert "\n" not in str(error)
+
+
 @pytest.mark.parametrize(
     "line, why",
     [
@@ -70,6 +130,17 @@ def test_hosts_are_read_from_the_command_line():
         ("d1 slots=1 slots=2", "given twice"),
         ("fd00::7", "stands in brackets"),
         ("d0 slots=2", "is on"),
+        ("d1 slots=4 max_slots=2", "max_slots=2 is less than slots=4"),
+        ("d1:4 slots=4", "slots is given twice"),
+        ("+n0", "is not a host name"),
+        ("d[4-1]", "'4-1' in brackets is no number and no range"),
+        ("d[1,]", "'' in brackets"),
+        ("d[1-2", "a bracket has no other one"),
+        ("d1]", "a bracket has no other one"),
+        ("d[1-99999999]", "more than 10000 hosts"),
+        ("d[1-999]e[1-999]", "more than 10000 hosts"),
+        ("[10.0.0.7]", "in brackets is no number"),
+        ("[fd00::7::1]", "is not an IPv6 address"),
     ],
 )
 def test_a_mistake_is_told_with_its_line(tmp_path, line, why):

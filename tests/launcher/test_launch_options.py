@@ -14,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launch import parse_args
+from launcher.job.environment import OWN
 from launcher.job.hosts import LOCAL
 from launcher.job.job import environment
 from launcher.options.plan import plan
+from launcher.remote.host import own_address
 from launcher.telling.report import hint
 from launcher.watching.preflight import judge
 from launching import ROOT, SUM_RANKS, Job, launch, shell
@@ -64,7 +66,9 @@ def test_a_plan_leaves_the_parsed_options_as_they_are():
         (["-n", "2"], "no command to run"),
         (["-n", "2", ""], "the command begins with an empty word: is a variable not set?"),
         (["-n", "2", "", "train.py"], "the command begins with an empty word"),
-        (["-n", "2", "--sync", "d", "x"], "--sync"),
+        (["-n", "2", "--sync", "d", "x"], "unknown option '--sync'; --help lists the options"),
+        (["-n", "2", "--num-server=2", "x"], "'--num-server'; did you mean --num-servers?"),
+        (["-n", "2", "--host-ip", "10.0.0.1", "x"], "did you mean --interface?"),
         (["-n", "2", "--launcher", "mesos", "x"], "--launcher mesos: available are local, ssh,"),
         (["-n", "2", "--launcher", "yarn", "x"], "--launcher yarn is not written: "),
         (["-n", "2", "--launcher", "ssh", "x"], "--launcher ssh needs the hosts"),
@@ -76,6 +80,12 @@ def test_a_plan_leaves_the_parsed_options_as_they_are():
         (["-n", "2", "-H", "a,", "--sync-dst-dir=~bob/x", "x"], "name a folder"),
         (["-n", "2", "--env", "1X=2", "x"], "'1X' is not the name of a variable"),
         (["-n", "2", "--env", "NOT_SET_AT_ALL", "x"], "NOT_SET_AT_ALL is not set here"),
+        (["-n", "2", "--env", "DMLC_NUM_SERVER:4", "x"], "--env DMLC_NUM_SERVER (use -s): the l"),
+        (["-n", "2", "--env-worker", "DMLC_ROLE=server", "x"], "--env DMLC_ROLE: the launcher s"),
+        (
+            ["-n", "2", "--p3", "--env", "DMLC_PS_VAN_TYPE=zmq", "x"],
+            "--p3 and DMLC_PS_VAN_TYPE=zmq",
+        ),
         (["-n", "2", "--port", "70000", "x"], "'70000' is not a port"),
         (["-n", "2", "--timeout", "-1", "x"], "'-1' is not a number of seconds"),
         (["-n", "2", "--timeout", "nan", "x"], "'nan' is not a number of seconds"),
@@ -84,6 +94,10 @@ def test_a_plan_leaves_the_parsed_options_as_they_are():
         (["-n", "2", "--show", "scheduler:1", "x"], "--show scheduler:1: the last is scheduler:0"),
         (["-n", "2", "-H", "a,", "--ssh-option", "x", "x"], "--ssh-option 'x'"),
         (["-n", "2", "-H", "a,", "--ssh-option=-oStrictHostKeyChecking=no", "x"], "always checked"),
+        (
+            ["-n", "2", "--ssh-option", "-Fx", "x"],
+            "between if it begins with a dash",
+        ),
         (["-n", "2", "--log-dir", "/dev/null/x", "x"], "--log-dir /dev/null/x: Not a directory"),
         (["-n", "2", "no_such_program", "x"], "no_such_program: command not found"),
         (["-n", "2", "/etc/passwd"], "/etc/passwd: command not found"),
@@ -396,6 +410,44 @@ def test_a_pinned_port_that_is_taken_is_a_mistake(tmp_path):
     assert second.status == 2
     assert "port 15123: Address already in use" in second.last_words()
     assert first.wait() == 0
+
+
+def test_what_the_launcher_sets_is_taken_from_nobody_else(tmp_path):
+    job = plan(parse_args(["-n", "1", "x"]), {"DMLC_ROLE": "server", "DMLC_LOCAL": "1"})
+    places = ("127.0.0.1", 9, "127.0.0.1", 1, 1)
+    names = {name for process in job.processes for name in environment(job, process, *places)}
+    assert {name for name in names if re.match("DMLC_|LAUNCH_", name)} == {*OWN, "DMLC_LOCAL"}
+    assert job.env["worker"] == {"DMLC_LOCAL": "1"}
+    env = {"DMLC_NUM_SERVER": "4", "DMLC_ROLE": "worker"}
+    job = launch(tmp_path, "-n", 1, "--no-check", "echo $DMLC_NUM_SERVER", env=env)
+    assert "not taken from here: DMLC_NUM_SERVER (use -s), DMLC_ROLE" in job.last_words()
+    assert "[worker 0] 1\n" in job.stdout
+
+
+def test_p3_leaves_the_users_water_mark():
+    env = plan(parse_args(["-n", "1", "--p3", "x"]), {"DMLC_PS_WATER_MARK": "20"}).env["server"]
+    assert env == {"DMLC_PS_VAN_TYPE": "p3", "DMLC_PS_WATER_MARK": "20"}
+
+
+@pytest.mark.parametrize(
+    "words, interface",
+    [
+        (["-H", "d1,"], "ib0,eth1"),
+        (["-H", "d1,", "--interface", "eth2"], "eth2"),
+        (["-H", "d1,", "--env", "DMLC_INTERFACE:eth3"], "eth3"),
+        (["--launcher", "mpi"], "ib0,eth1"),
+        ([], None),
+    ],
+)
+def test_mxnets_variable_for_the_interface_is_heeded(words, interface):
+    job = plan(parse_args(["-n", "1", *words, "x"]), {"DMLC_INTERFACE": "ib0, eth1"})
+    assert job.interface == interface
+
+
+def test_of_several_interfaces_the_first_that_is_there_is_used():
+    assert own_address(None, "no0,lo,no1") == "127.0.0.1"
+    with pytest.raises(OSError, match="No such device"):
+        own_address(None, "no0,no1")
 
 
 def test_the_help_names_every_variable_that_the_launcher_sets():

@@ -26,6 +26,37 @@ def test_a_short_value_and_a_word_of_the_command_are_no_secrets(tmp_path):
     assert "[worker 0] Epoch of resnet18_v1" in job.text()
 
 
+BARE = ("-n", 1, "--env", "TOKEN_X", "--env-worker", "Y=5", "--no-check")
+
+
+def test_of_a_variable_that_is_given_by_its_name_only_the_name_is_kept(tmp_path):
+    job = launch(tmp_path, *BARE, "--log-dir", tmp_path, "echo $TOKEN_X", env={"TOKEN_X": "kB7-x"})
+    assert job.text().count("kB7-x") == 3  # in its output it is whatever the program shows
+    kept = (tmp_path / "job.json").read_text()
+    assert "kB7-x" not in kept
+    env = {role: {**env} for role, env in json.loads(kept)["env"].items()}
+    assert [env[role]["TOKEN_X"] for role in env] == ["***"] * 3 and env["worker"]["Y"] == "5"
+
+
+@pytest.mark.parametrize("launcher", ["local", "slurm", "sge"])
+def test_a_script_to_read_has_no_value_of_such_a_variable_and_no_password(tmp_path, launcher):
+    words = (*BARE, "--launcher", launcher, "--dry-run", "x", "--password", "abc7")
+    job = launch(tmp_path, *words, env={"TOKEN_X": "kB7-x"})
+    assert job.status == 0 and "TOKEN_X" in job.stdout and "***" in job.stdout
+    assert "kB7-x" not in job.text() and "abc7" not in job.text()
+
+
+def test_a_login_in_a_value_is_a_secret(tmp_path):
+    url = "DB=postgres://me:pw7@host/x"
+    words = ("-n", 1, "--no-check", "--log-dir", tmp_path, "--env", url)
+    assert launch(tmp_path, *words, 'test "$DB" = postgres://me:$(echo pw)7@host/x').status == 0
+    assert "pw7" not in (tmp_path / "job.json").read_text()
+    for launcher in ("local", "slurm", "sge"):
+        job = launch(tmp_path, *words[:-2], "--env", url, "--launcher", launcher, "--dry-run", "x")
+        assert "DB" in job.text() and "pw7" not in job.text()
+        assert job.status == (2 if launcher == "sge" else 0)
+
+
 NAMES = (
     "TOKEN GITHUB_TOKEN PGPASSWORD DB_PASSWORD2 MYSQL_PWD DB_PASS SSHPASS CLIENT_SECRET APIKEY "
     "AWS_SECRET_ACCESS_KEY WANDB_API_KEY AZURE_CREDENTIALS NPM_AUTH KEY SSH_PASSPHRASE"

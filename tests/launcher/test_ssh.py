@@ -98,6 +98,31 @@ def test_a_machine_is_one_host_however_it_is_spelt(tmp_path, two_names):
     assert nothing_left()
 
 
+@pytest.fixture
+def one_path_for_all(tmp_path):
+    """Options by which all logins go over a connection to d1 that is open already."""
+    config = ("-F", f"{CLUSTER}/ssh_config", f"-oControlPath={tmp_path}/path")
+    subprocess.run(["ssh", *config, "-oControlMaster=yes", "-fN", "d1"], check=True, timeout=20)
+    yield f"--ssh-option=-oControlPath={tmp_path}/path"
+    subprocess.run(["ssh", *config, "-O", "exit", "d1"], capture_output=True, timeout=20)
+
+
+def test_a_connection_to_another_host_is_noticed_before_anything_runs(tmp_path, one_path_for_all):
+    job = launch(tmp_path, "-n", 2, *on_hosts(), one_path_for_all, "echo up", cwd=tmp_path)
+    assert job.status == 255 and "up" not in job.stdout, job.text()
+    assert "d2: ssh led to d1, which does not have its address 10.77." in job.last_words()
+    assert "It needs %C" in job.last_words()
+
+
+def test_a_configuration_for_tunnels_changes_nothing(tmp_path):
+    words = ("StdinNull yes", "SessionType none", "ForkAfterAuthentication yes")
+    (tmp_path / "config").write_text("\n".join([*words, f"Include {CLUSTER}/ssh_config"]))
+    hosts = ("-H", "d1,d2", f"--ssh-option=-F{tmp_path}/config")
+    job = launch(tmp_path, "-n", 2, *hosts, "--no-check", "hostname", cwd=tmp_path)
+    assert job.status == 0, job.text()
+    assert "[worker 1 d2] d2\n" in job.stdout
+
+
 def test_a_failure_on_one_host_stops_the_others(tmp_path):
     command = shell(worker1="echo $(hostname) is out of luck >&2; exit 9")
     job = launch(tmp_path, "-n", 2, *on_hosts(), "--no-check", command, cwd="/tmp")
@@ -287,7 +312,7 @@ def test_the_check_tells_that_rsync_is_missing_here(tmp_path):
     assert "rsync is not installed here: apt-get install rsync" in job.last_words()
 
 
-@pytest.mark.parametrize("more", [(), ("--interface", "eth0")], ids=["routed", "interface"])
+@pytest.mark.parametrize("more", [(), ("--interface", "ib0,eth0")], ids=["routed", "interface"])
 def test_a_dry_run_is_pasted_on_each_host(tmp_path, more):
     sync = ("--sync-dst-dir", "pasted here", "--dry-run", "--env", "DB_TOKEN", *more)
     arguments = ("-n", 3, "-s", 1, *on_hosts(), *sync, "python", "sum_ranks.py")
@@ -295,7 +320,7 @@ def test_a_dry_run_is_pasted_on_each_host(tmp_path, more):
     here, *blocks = re.split(r"(?m)^# (?=d\d: )", said)
     subprocess.run(["bash", "-e"], input=here, text=True, check=True, timeout=30)
     root = json.loads((CLUSTER / "state.json").read_text())["addresses"]["d1"]
-    shells = [pasted(b[:2], f"export DB_TOKEN=x root={root}\n# {b}") for b in blocks]
+    shells = [pasted(b[:2], f"export DB_TOKEN=x TEST_MARK=x root={root}\n# {b}") for b in blocks]
     first, second = (shell.stdout.read() for shell in shells)
     assert [shell.wait(30) for shell in shells] == [0, 0], first + second
     for rank, out in enumerate([second, first, second]):
@@ -318,11 +343,13 @@ def test_what_must_not_be_copied_is_not(tmp_path):
     for name in (".git/x", "data/x", "sub/data/x", "a.params", "keep me.py", "skip.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
+    os.truncate(tmp_path / "a.params", 100_000_001)
     sync = ("--sync-dst-dir", "/home/ubuntu/a b", "--sync-exclude", "*.txt", "--no-check")
     job = launch(CLUSTER, "-n", 2, *on_hosts(), *sync, "ls -A; ls sub", cwd=tmp_path)
     assert job.status == 0
     shown = [line for line in job.out.read_text().splitlines() if line.startswith("[worker 1 d2]")]
-    assert [line.split("] ")[1] for line in shown] == ["keep me.py", "sub", "data"]
+    assert [line.split("] ")[1] for line in shown] == ["data", "keep me.py", "sub", "data"]
+    assert "leaves out 1 file above 100 MB: a.params (100 MB; see --sync-max-size)" in job.text()
 
 
 @pytest.mark.parametrize(
@@ -429,7 +456,10 @@ def test_an_interface_is_looked_up_on_each_host(tmp_path):
     assert launch(tmp_path, "-n", 2, *plain, "eth0", show, cwd="/tmp").text().count("] 10.77.") == 5
     job = launch(tmp_path, "-n", 2, *plain, "eth7", show, cwd="/tmp")
     assert job.status == 2
-    assert "d1: interface eth7: No such device" in job.last_words()
+    assert "d1: interface eth7: No such device; there are lo, eth0" in job.last_words()
+    env = {"DMLC_INTERFACE": "ib0,eth0"}
+    job = launch(tmp_path, "-n", 1, "-H", "d2,", *plain[2:-1], show, cwd="/tmp", env=env)
+    assert job.text().count("] 10.77.") == 3
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from launcher.options.plan import plan
 from launcher.remote.bootstrap import REMOTE_PYTHON
 from launcher.starting.way import PARTICULAR, BatchSystem
 from launcher.starting.ways import WAYS
+from launcher.telling.report import HINTS, hint
+from launcher.watching.preflight import FIX
 
 TIME_BUDGET_S = 10
 BATCH_SYSTEMS = [way for way in WAYS.values() if isinstance(way, BatchSystem)]
@@ -69,6 +71,23 @@ def test_outside_of_a_batch_system_a_job_was_not_started_before(way):
     assert way.earlier_tries({}) == 0
 
 
+@each_way
+def test_an_advice_names_nothing_that_the_way_does_not_know(way):
+    unknown = ["--" + option.replace("_", "-") for option in {*PARTICULAR} - {*way.options}]
+    unknown += [] if way.uses_ssh else [" ssh ", "`ssh "]
+    fixes = [way.fitting(advice) for advice in FIX.values()]
+    hints = [way.fitting(advice) for *_, advice in HINTS]
+    assert all(fixes) and any(hints)
+    assert not [text for text in fixes + hints for word in unknown if word in text]
+
+
+def test_a_hint_is_the_first_that_is_of_use_with_the_way():
+    text, status = "d1: no connection: sh: 1: python3: not found", 127
+    assert hint(text, status, WAYS["ssh"].fitting).endswith("`ssh HOST python3 -V` must find it")
+    assert hint(text, status, WAYS["slurm"].fitting).endswith("or later, on PATH")
+    assert hint("no connection: no answer within 30 s", 255, WAYS["slurm"].fitting) is None
+
+
 @each_batch_system
 def test_a_batch_system_is_given_a_job_outside_of_an_allocation_only(way):
     assert way.submits({}) and not way.submits(ALLOCATION)
@@ -78,6 +97,10 @@ def test_a_batch_system_is_given_a_job_outside_of_an_allocation_only(way):
 def test_a_batch_system_names_all_that_its_script_needs(way):
     needed = (way.title, way.mark, way.inside, way.job_id, way.restarts, way.ending, way.requeue)
     assert all(needed) and way.directives(job_of(way), "/tmp")
+
+
+def test_jobs_of_two_systems_with_one_number_write_to_files_of_their_own():
+    assert len({way.output("/home", 1) for way in BATCH_SYSTEMS}) == len(BATCH_SYSTEMS) > 1
 
 
 def test_a_local_job_inside_of_a_submitted_one_was_not_submitted_itself():

@@ -6,6 +6,19 @@ from launcher.job.statuses import UsageError
 
 # what training needs of the launching shell's environment on another host
 TRAINING = re.compile(r"(MXNET|DMLC|PS|OMP|KMP|NCCL)_\w+|LD_LIBRARY_PATH")
+# What the launcher sets itself for each process, and the option that says it.
+OWN = {
+    "DMLC_NUM_WORKER": "-n",
+    "DMLC_NUM_SERVER": "-s",
+    "DMLC_PS_ROOT_URI": "-H",
+    "DMLC_PS_ROOT_PORT": "--port",
+    "DMLC_NODE_HOST": "--interface",
+    "DMLC_JOB_CLUSTER": "--launcher",
+    "LAUNCH_MAX_RESTARTS": "--max-restarts",
+    "LAUNCH_GRACE": "--grace",
+    **dict.fromkeys(("DMLC_ROLE", "DMLC_TASK_ID", "LAUNCH_JOB", "LAUNCH_ATTEMPT")),
+    **dict.fromkeys(("LAUNCH_WORKER_ID", "LAUNCH_LOCAL_RANK", "LAUNCH_LOCAL_WORKERS")),
+}
 # how a secret's name ends: GITHUB_TOKEN, PGPASSWORD, API_KEY; not AUTHOR, MONKEY or MAX_TOKENS
 _ENDING = (
     r"(?:token|secret|passw(?:or)?d|passphrase|credentials?|apikey|accesskey|sshpass"
@@ -19,6 +32,7 @@ _ARGUMENT = re.compile(  # NAME=VALUE, NAME: VALUE, --name VALUE
 SHORTEST = 8  # characters of a value that is hidden wherever it stands: "100" may stand anywhere
 _LOGIN = re.compile(r"(\w+://[^/\s:@]*:)[^/\s@]+@")
 HIDDEN = "***"
+ABOUT_HIDDEN = "# *** stands for a part of the command that is not shown: put it in."
 
 
 def parse(items, environ):
@@ -32,7 +46,7 @@ def parse(items, environ):
     Raises
     ------
     UsageError
-        An item has no valid name, or a bare NAME is not set.
+        An item has no valid name, or the launcher sets it itself, or a bare NAME is not set.
     """
     found = {}
     for item in items:
@@ -41,6 +55,8 @@ def parse(items, environ):
             start = re.split("[=:]", item)[0]
             raise UsageError(f"{start!r} is not the name of a variable")
         name, value = match.groups()
+        if name in OWN:
+            raise UsageError(f"--env {_own(name)}: the launcher sets it for each process")
         if value is None and name not in environ:
             raise UsageError(f"{name} is not set here; give its value: {name}=…")
         found[name] = environ[name] if value is None else value
@@ -55,22 +71,50 @@ def passed(options, environ):
     options : argparse.Namespace
         With env, env_worker, env_server and p3.
     environ : dict
-        The launcher's environment. Its variables for `TRAINING` are passed on; a local process
-        inherits the others too.
+        The launcher's environment. Its variables for `TRAINING` are passed on, but for its `OWN`;
+        a local process inherits the others too.
 
     Returns
     -------
     dict
         role: {name: value}
+
+    Raises
+    ------
+    UsageError
     """
-    common = {name: value for name, value in environ.items() if TRAINING.fullmatch(name)}
-    common.update({"DMLC_PS_VAN_TYPE": "p3", "DMLC_PS_WATER_MARK": "10"} if options.p3 else {})
-    common.update(parse(options.env, environ))
+    names = (name for name in environ if TRAINING.fullmatch(name) and name not in OWN)
+    common = {name: environ[name] for name in names}
+    if options.p3:
+        common["DMLC_PS_VAN_TYPE"] = "p3"
+        common.setdefault("DMLC_PS_WATER_MARK", "10")
+    env = {role: {**common, **parse(items, environ)} for role, items in _given(options).items()}
+    others = {of_role.get("DMLC_PS_VAN_TYPE") for of_role in env.values()} - {"p3"}
+    if options.p3 and others:
+        raise UsageError(f"--p3 and DMLC_PS_VAN_TYPE={others.pop()} exclude each other")
+    return env
+
+
+def _given(options):
+    """What `--env` and its kind give each role, in order."""
     return {
-        "scheduler": common,
-        "server": dict(common, **parse(options.env_server, environ)),
-        "worker": dict(common, **parse(options.env_worker, environ)),
+        "scheduler": options.env,
+        "server": [*options.env, *options.env_server],
+        "worker": [*options.env, *options.env_worker],
     }
+
+
+def overridden(environ):
+    """Which variables of the user have no effect, as the launcher sets them; "" for none.
+
+    Those of a launcher that has started this one are not the user's.
+    """
+    names = [] if "LAUNCH_JOB" in environ else [_own(name) for name in OWN if name in environ]
+    return f"set by the launcher, not taken from here: {', '.join(names)}" if names else ""
+
+
+def _own(name):
+    return f"{name} (use {OWN[name]})" if OWN[name] else name
 
 
 def make_mask(command, *environments):
@@ -105,6 +149,22 @@ def mask_words(words):
     return shown
 
 
-def visible(env):
-    """An environment to print: values of secret-looking variables are hidden."""
-    return {name: HIDDEN if SECRET.search(name) else value for name, value in env.items()}
+def is_secret(name, value):
+    """Does a variable look like a secret, by its name, or by a login or an argument in it?"""
+    return bool(SECRET.search(name)) or mask_words([value]) != [value]
+
+
+def secrets(job, role):
+    """The variables of a role whose values are not told: secrets, and those given by name alone."""
+    is_bare = {
+        re.split("[=:]", item)[0]: not re.search("[=:]", item) for item in _given(job.options)[role]
+    }
+    return {n for n, value in job.env[role].items() if is_bare.get(n) or is_secret(n, value)}
+
+
+def visible(job):
+    """The environment of each role, to record: without what is not told."""
+    return {
+        role: {n: HIDDEN if n in secrets(job, role) else value for n, value in env.items()}
+        for role, env in job.env.items()
+    }

@@ -45,6 +45,7 @@ class Job:
     options: object  # the command line as it was parsed
     way: object  # of starting: see `starting/way.py`
     env: dict  # role: the variables that the user wants passed
+    interface: str = None  # of the network, or several with commas: the first that a host has
     is_to_submit: bool = False  # a batch system takes it first, and starts the launcher again
     began: float = field(default_factory=time.monotonic)
     id: str = field(default_factory=lambda: secrets.token_hex(8))  # unlike that of any other job

@@ -2,12 +2,13 @@
 # ruff: noqa: E501  a table has one line an entry
 
 import argparse
+import difflib
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from launcher.options import manual
-from launcher.options.values import count, given, port, roles, seconds, servers, whole
+from launcher.options.values import count, given, port, roles, seconds, servers, size, whole
 from launcher.starting.ways import WAYS
 
 REQUIRED = object()
@@ -30,17 +31,18 @@ FLAGS = {
     "what and where": (
         Flag("-n --num-workers", count, REQUIRED, "N", "number of workers"),
         Flag("-s --num-servers", servers, None, "N", "number of servers; default: as many as workers"),
-        Flag("-H --hostfile", given, None, "HOSTS", "a file of hosts, or names: d1,d2"),
+        Flag("-H --hostfile", given, None, "HOSTS", "a file of hosts, or names: d1,d2 or d[1-4]"),
         Flag("--launcher", given, None, "NAME", f"{', '.join(WAYS)}; default: ssh with -H, else local"),
         Flag("--sync-dst-dir", given, None, "DIR", "copy this folder to DIR on every host, and run there"),
         Flag("--sync-exclude", given, [], "PATTERN", "do not copy these files"),
+        Flag("--sync-max-size", size, 100_000_000, "SIZE", "do not copy larger files; default 100MB; none: no limit"),
         Flag("--placement", PLACEMENTS, "round-robin", None,
              "round-robin (default): hosts in turn, ignoring slots; fill: slots of a host first"),
         Flag("--ssh-option", given, [], "OPTION", "option of ssh itself, as in --ssh-option=-Ffile"),
         Flag("--launcher-option", given, [], "OPTION",
              "option of sbatch, srun, qsub or mpirun itself: --launcher-option=--partition=gpu"),
         Flag("--port", port, None, "N", "port of the scheduler; default: a free one"),
-        Flag("--interface", given, None, "NAME", "network interface to use on the hosts; default: the one that routes"),
+        Flag("--interface", given, None, "NAME", "network interface of the hosts: ib0; or several, the first that a host has: ib0,eth1; default: DMLC_INTERFACE, else the one that routes"),
         Flag("--p3", bool, False, None, "MXNet's P3 transport: small slices, by priority"),
         Flag("command", argparse.REMAINDER, None, "COMMAND", "what to run in every role"),
     ),
@@ -69,11 +71,28 @@ FLAGS = {
     ),
 }
 # fmt: on
+# Options of MXNet's launcher whose nearest name would mislead.
+OLDER = {"--host-ip": "--interface", "--slurm-worker-nodes": "--launcher-option=--nodes"}
 
 
 class _Parser(argparse.ArgumentParser):
+    def parse_args(self, args=None, namespace=None):
+        """Read the command line; of an option that is not known, suggest the nearest."""
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            name = unknown[0].partition("=")[0]
+            self.error(f"unknown option {name!r}{_suggestion(name)}")
+        return options
+
     def print_usage(self, file=None):
         """Print nothing: a mistake is told in one line, not in five."""
+
+    def error(self, message):
+        """Tell a mistake in one line."""
+        found = re.fullmatch(r"argument (?:-\w/)?(--[\w-]+): expected one argument", message)
+        if found:
+            message += f", with = between if it begins with a dash: {found[1]}=-…"
+        super().error(message)
 
 
 def create_parser(description):
@@ -97,6 +116,14 @@ def create_parser(description):
         for flag in flags:
             group.add_argument(*flag.names.split(), **_settings(flag))
     return parser
+
+
+def _suggestion(name):
+    """What may have been meant, or that `--help` tells."""
+    names = {n: n for flags in FLAGS.values() for flag in flags for n in flag.names.split()}
+    names.update(OLDER)
+    near = difflib.get_close_matches(name.lower(), names, 1, 0.7)
+    return f"; did you mean {names[near[0]]}?" if near else "; --help lists the options"
 
 
 def _settings(flag):

@@ -14,14 +14,15 @@ definitions
 
 hosts
   One line for each host: `host[:port] [slots=N] [user=NAME]`; `#` starts a comment. A host is a
-  name, an address or an alias of your ssh configuration. A machine that stands there under several
-  names counts as one host, the first of them. Servers, then workers, are placed on one host after
-  the other. --placement fill gives a host as many workers as it has slots before it turns to the
-  next.
+  name, an address or an alias of your ssh configuration; gpu[01-16,20] are 17 hosts. Files of Open
+  MPI and MPICH (host:4 for slots, below 22) are read, too. A machine that stands there under
+  several names counts as one host, the first of them. Servers, then workers, are placed on one host
+  after the other. --placement fill gives a host as many workers as it has slots before it turns to
+  the next.
   ssh must log in without a question. Unknown host keys are accepted once, changed ones never.
   --sync-dst-dir copies this folder with rsync, once to each host, without .git, .venv, caches,
-  ./data, ./checkpoints, saved networks and *.rec. --sync-exclude adds patterns to these;
-  --sync-exclude none drops them.
+  checkpoints of cifar10_dist.py and files above --sync-max-size. A line says what was left out.
+  --sync-exclude adds patterns to these; --sync-exclude none copies all but the large files.
   Before the start all hosts are checked at once: Python, the folder, space for the copy, the
   command, and whether the host reaches the scheduler. A command that begins with a Python needs
   MXNet in that Python. With --sync-dst-dir the command and MXNet are looked for after the copy.
@@ -34,13 +35,16 @@ batch systems
   --launcher slurm  inside an allocation (salloc, sbatch): srun takes the place of ssh. Outside: a
     batch script is submitted, with one node a worker and one task a node, and its output is
     followed. Your options for sbatch (inside: srun) win over those of the script:
-    --launcher-option=--nodes=2 --launcher-option=--gres=gpu:4. -H names the nodes.
+    --launcher-option=--nodes=2 --launcher-option=--gres=gpu:4. -H names the nodes. The parts of a
+    heterogeneous allocation (salloc -N1 : -N2) are one list of hosts.
   --launcher sge    the same with qsub, and with qrsh inside: one slot a worker in the first
     parallel environment that there is. Another: --launcher-option="-pe NAME 4".
+  Refused are options with which they would do something else: job arrays (--array, -t), --output,
+    --wait, --test-only and the like.
   Without -H, --launcher ssh also takes the hosts of an allocation: SLURM_JOB_NODELIST, PE_HOSTFILE,
     PBS_NODEFILE, LSB_DJOB_HOSTFILE, LSB_HOSTS.
-  The hosts must share this folder; --sync-dst-dir is for ssh and mpi. Output goes to launch-ID.out
-    and .err here, or in --log-dir.
+  The hosts must share this folder; --sync-dst-dir is for ssh and mpi. Output goes to
+    launch-SYSTEM-ID.out and .err here, or in --log-dir.
   A submitted job belongs to the system: if this launcher is killed, the job goes on. INT (Ctrl-C)
     or TERM asks it to save and end, a second one cancels it. When the system wants the job to end,
     the workers get TERM and --grace seconds to save. A job that then ends with 75, and that nobody
@@ -61,9 +65,12 @@ environment variables
     PYTHONFAULTHANDLER
   passed on by ssh: MXNET_*, DMLC_*, PS_*, OMP_*, KMP_*, NCCL_*, LD_LIBRARY_PATH, and what --env,
     --env-worker and --env-server name. Local processes inherit everything but PORT.
-  If you give only the NAME, the value is on no command line. Values of variables whose names end
-    as a secret's (TOKEN, PASSWORD, KEY, …) are shown as ***, also where a program prints them if
-    they have eight characters or more and the command does not contain them.
+  DMLC_INTERFACE is taken for --interface. What is set for every process is not taken from your
+    environment, and refused in --env.
+  If you give only the NAME, the value is on no command line and in no record. Values of variables
+    whose names end as a secret's (TOKEN, PASSWORD, KEY, …) are shown as ***, also where a program
+    prints them if they have eight characters or more and the command does not contain them. Values
+    with a login in them (postgres://me:…@host) are not recorded.
 
 what happens on failure
   A process fails: all processes are stopped on all hosts, with TERM, and after 3 s with KILL. The
@@ -98,7 +105,7 @@ exit status
   2    nothing was started, or a worker says that its command line is wrong
   75   stopped on request, after saving what there was to save
   124  a time limit was over
-  255  a host could not be reached, or was lost
+  255  a host could not be reached, was lost, or is another one than was named
   otherwise that of the process that failed first, or 128 + n after signal n to the launcher
 
 ps-lite, which carries the data, neither encrypts nor authenticates: use private networks only. Its

@@ -43,7 +43,9 @@ def plan(args, environ=os.environ):
     processes = distribute(args.num_workers, num_servers, hosts, args.placement)
     env = passed(args, environ)
     check_shown(args.show, processes)
-    job = Job(command, hosts, processes, source, target, args, way, env, way.submits(environ))
+    interface = find_interface(args, way, env)
+    is_to_submit = way.submits(environ)
+    job = Job(command, hosts, processes, source, target, args, way, env, interface, is_to_submit)
     if way.is_batch_system and "LAUNCH_SUBMITTED" in environ:
         job.id = environ["LAUNCH_SUBMITTED"]  # the same when the batch system starts it again
         job.earlier_tries = way.earlier_tries(environ)
@@ -77,9 +79,11 @@ def find_way(args):
             raise UsageError(f"{flag} is for --launcher {knowing}, not {name}")
     for option in args.launcher_option:
         if not option.startswith("-"):
-            raise UsageError(
-                f"--launcher-option {option!r}: write --launcher-option=--partition=gpu"
-            )
+            programs = " and ".join(WAYS[name].programs)
+            raise UsageError(f"--launcher-option {option!r}: those of {programs} begin with a dash")
+        why = WAYS[name].refusal(option)
+        if why:
+            raise UsageError(f"--launcher-option={option}: {why}")
     return WAYS[name]
 
 
@@ -129,8 +133,19 @@ def find_hosts(args, way, environ):
     if way.submits(environ):  # the batch system will choose them
         return [LOCAL] * args.num_workers
     if way.needs_hosts and not hosts:
-        raise UsageError(f"--launcher {way.name} needs the hosts: -H FILE, or -H d1,d2")
+        why = f" ({way.inside} is set, but nothing names the hosts)" if way.is_batch_system else ""
+        raise UsageError(f"--launcher {way.name} needs the hosts: -H FILE, or -H d1,d2{why}")
     return hosts or [LOCAL]
+
+
+def find_interface(args, way, env):
+    """The network to use: that of `--interface`, else MXNet's own variable for it, or None."""
+    if "interface" not in way.options:  # all is on this machine
+        return None
+    for given in (args.interface, env["worker"].get("DMLC_INTERFACE")):
+        if given and given.strip(", "):
+            return ",".join(given.replace(",", " ").split())
+    return None
 
 
 def check_shown(show, processes):

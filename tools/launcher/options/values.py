@@ -36,6 +36,14 @@ def seconds(text):
     return value
 
 
+def size(text):
+    """Read `100MB` or `2.5 GB` as bytes; `none` as 0."""
+    match = re.fullmatch(r"(?i)([0-9]{1,9}(?:\.[0-9]{1,9})?) *([kMGT]?)B?", text)
+    if not match and text != "none":
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 100MB, or none")
+    return int(float(match[1]) * 1000 ** " kmgt".index(match[2].lower() or " ")) if match else 0
+
+
 def whole(text):
     if not re.fullmatch(r"[0-9]{1,9}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")

@@ -42,14 +42,32 @@ def machine():
         return None
 
 
-def own_address(toward, interface):
-    """The IPv4 address of an interface, or the one the kernel would send from."""
+def has_address(address):
+    """Is an address this host's own?"""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
+            probe.bind((address, 0))
+        return True
+    except OSError:
+        return False
+
+
+def own_address(toward, interfaces):
+    """The IPv4 address of the first interface that is here, or the one the kernel would send from.
+
+    `interfaces` are names with commas between them.
+    """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        if interface:
-            name = struct.pack("256s", interface.encode()[:15])
-            return socket.inet_ntoa(fcntl.ioctl(probe.fileno(), 0x8915, name)[20:24])
-        probe.connect((toward, 9))  # a datagram socket: nothing is sent
-        return probe.getsockname()[0]
+        if not interfaces:
+            probe.connect((toward, 9))  # a datagram socket: nothing is sent
+            return probe.getsockname()[0]
+        for name in interfaces.split(","):
+            request = struct.pack("256s", name.encode()[:15])
+            try:
+                return socket.inet_ntoa(fcntl.ioctl(probe.fileno(), 0x8915, request)[20:24])
+            except OSError as error:
+                problem = error
+    raise problem
 
 
 def listen(address, wanted):

@@ -19,7 +19,7 @@ import socket
 import sys
 import time
 
-from host import listen, machine, own_address, processors
+from host import has_address, listen, machine, own_address, processors
 from processes import Child, guard, kill_family, start_status
 
 SILENCE_S = 10  # without a heartbeat from the launcher for this long everything is ended
@@ -45,6 +45,7 @@ class Supervisor:
             "beat": lambda: None,  # it lives, and was heard
             "hold": self.hold,
             "address": self.find_address,
+            "own": self.find_own,
             "port": self.find_port,
             "release": self.release_port,
             "start": self.start,
@@ -250,10 +251,15 @@ class Supervisor:
         try:
             self.report("address", address=own_address(toward, interface))
         except OSError as error:
-            what = (
-                f"interface {interface}" if interface else f"no IPv4 address that reaches {toward}"
-            )
-            self.report("address", address=None, why=f"{what}: {error.strerror}")
+            what = f"no IPv4 address that reaches {toward}: {error.strerror}"
+            if interface:
+                here = ", ".join(name for _, name in socket.if_nameindex())
+                what = f"interface {interface}: {error.strerror}; there are {here}"
+            self.report("address", address=None, why=what)
+
+    def find_own(self, addresses):
+        """Which of these addresses are this host's own?"""
+        self.report("own", addresses=[each for each in addresses if has_address(each)])
 
     def find_port(self, address, port=None):
         """Listen at a free port, or a given one, so that others can try to reach it."""

@@ -56,9 +56,21 @@ def watchers():
     return script, int(stat.rpartition(")")[2].split()[1])
 
 
-def _slurm(environ):
+def het_group(name, environ):
+    """The part of a heterogeneous Slurm job that a host belongs to, None in any other job."""
+    groups = enumerate(_het_groups(environ))
+    return next((number for number, slots in groups if name in slots), None)
+
+
+def _het_groups(environ):
+    """The slots of the hosts of a heterogeneous Slurm job (salloc -N1 : -N2), for each part."""
+    for number in range(int(environ.get("SLURM_HET_SIZE", 0))):
+        yield _slurm(environ, f"_HET_GROUP_{number}")
+
+
+def _slurm(environ, group=""):
     """Slurm's lists are compressed: d[1-3], and 2(x3),1 tasks."""
-    nodes = environ["SLURM_JOB_NODELIST"]
+    nodes = environ[f"SLURM_JOB_NODELIST{group}"]
     try:
         done = subprocess.run(
             ["scontrol", "show", "hostnames", nodes], capture_output=True, check=True
@@ -70,7 +82,7 @@ def _slurm(environ):
     names = done.stdout.decode().split()
     counts = []
     for count, _, times in re.findall(
-        r"(\d+)(\(x(\d+)\))?", environ.get("SLURM_TASKS_PER_NODE", "")
+        r"(\d+)(\(x(\d+)\))?", environ.get(f"SLURM_TASKS_PER_NODE{group}", "")
     ):
         counts += [int(count)] * int(times or 1)
     return dict(itertools.zip_longest(names, counts[: len(names)], fillvalue=1))
@@ -89,8 +101,10 @@ def _file_of_names(variable):
     return lambda environ: collections.Counter(pathlib.Path(environ[variable]).read_text().split())
 
 
+_NONE = collections.Counter()
 READERS = {
     "PE_HOSTFILE": _grid_engine,
+    "SLURM_HET_SIZE": lambda environ: sum(map(collections.Counter, _het_groups(environ)), _NONE),
     "SLURM_JOB_NODELIST": _slurm,
     "PBS_NODEFILE": _file_of_names("PBS_NODEFILE"),
     "LSB_DJOB_HOSTFILE": _file_of_names("LSB_DJOB_HOSTFILE"),

@@ -3,11 +3,10 @@
 import os
 import re
 import shlex
-import subprocess
 
 from launcher.job import job as jobs
-from launcher.job.environment import SECRET, mask_words
-from launcher.starting import local, rsync
+from launcher.job.environment import ABOUT_HIDDEN, mask_words, secrets
+from launcher.starting import contents, local, rsync, ssh
 
 PORT = 9091  # of the scheduler, without --port
 # The address of a host that routes to the scheduler's, or that of an interface. It is announced in
@@ -17,7 +16,10 @@ probe = socket.socket(type=socket.SOCK_DGRAM)
 probe.connect((sys.argv[1], 9))
 print(probe.getsockname()[0])"""
 TOWARD_ROOT = f"python3 -c '{TOWARD}' \"$root\""
-OF_INTERFACE = r"ip -4 -o addr show dev {} | sed -n '1s/.* inet \([0-9.]*\).*/\1/p'"
+OF_INTERFACE = (
+    "for i in {}; do ip -4 -o addr show dev $i; done 2>/dev/null"
+    r" | sed -n '1s/.* inet \([0-9.]*\).*/\1/p'"
+)
 HERE_END = "END_OF_THIS_HOST"
 OCTAL = "printf '0%o.0%o.0%o.0%o' $(echo \"$own\" | tr . ' ')"
 
@@ -31,12 +33,13 @@ def describe_job(job):
     """
     lines = ["# The same by hand, in bash."]
     if mask_words(job.argv) != job.argv:
-        lines.append("# *** stands for a part of the command that is not shown: put it in.")
+        lines.append(ABOUT_HIDDEN)
     hosts = list(dict.fromkeys(job.hosts))
-    is_alone = len(hosts) == 1 and not job.options.interface
+    is_alone = len(hosts) == 1 and not job.interface
     addresses = [] if is_alone else _addresses(job)
     if job.target:
-        lines.append("# Copy the folder, here:")
+        left_out = contents.look(job.source, job.options).left_out()
+        lines += ["# Copy the folder, here:", *([f"# {left_out}"] if left_out else [])]
         lines += [_quoted(rsync.copy_argv(host, job)) for host in hosts]
     by_command = {host: job.way.reach(host, job, ["bash", "-s"]) for host in hosts}
     is_script = any(by_command.values())  # else each block is pasted on its host
@@ -51,16 +54,19 @@ def describe_job(job):
         block = _block(job, host, processes, addresses)
         if is_script:
             argv = _quoted(by_command[host])
-            block = [f"{argv} \"${{root-}}\" <<'{HERE_END}' &", "root=$1", *block, HERE_END]
+            values = " ".join(_hidden(job, processes))  # they travel over standard input
+            before = f"{{ declare -p {values}; cat; }}" if values else "cat"
+            start = f"{before} <<'{HERE_END}' | {argv} \"${{root-}}\" &"
+            block = [start, "root=$1", *block, HERE_END]
         lines += block
     return "\n".join(lines + ["wait"] * is_script)
 
 
 def _root_from_here(job):
     """A command that prints the address of the first host."""
-    interface = job.options.interface
+    interface = job.interface
     if interface:
-        how = ["sh", "-c", OF_INTERFACE.format(_quote(interface))]
+        how = ["sh", "-c", OF_INTERFACE.format(_names(interface))]
     else:
         other = next(host for host in job.hosts if host != job.hosts[0])
         how = ["python3", "-c", TOWARD, other.name]
@@ -69,7 +75,6 @@ def _root_from_here(job):
 
 def _block(job, host, processes, addresses):
     """What runs on one host. Ctrl-C ends it."""
-    secrets = sorted({name for p in processes for name in job.env[p.role] if SECRET.search(name)})
     env = local.environment() if job.way.keeps_environment else {}
     workers = max(1, job.count("worker", host))
     is_absolute = os.path.isabs(job.directory)  # else it is in the home there
@@ -77,7 +82,10 @@ def _block(job, host, processes, addresses):
         "(",
         "set -e",
         "trap 'kill $(jobs -p); wait' INT TERM",
-        *(f': "${{{name}:?set it first, its value is not shown}}"' for name in secrets),
+        *(
+            f': "${{{name}?set it first, its value is not shown}}"'
+            for name in _hidden(job, processes)
+        ),
         *addresses,
         "unset PORT",  # MXNet would take it for its own
         *([f"export PATH={_quote(env['PATH'])}"] if "PATH" in env else []),
@@ -89,39 +97,40 @@ def _block(job, host, processes, addresses):
     ]
 
 
+def _hidden(job, processes):
+    """The variables of these processes whose values are not shown."""
+    return sorted({name for p in processes for name in secrets(job, p.role)})
+
+
 def _addresses(job):
     """Lines that set $root, the address of the scheduler, and $octal, that of this host."""
-    first, interface = job.hosts[0], job.options.interface
+    first, interface = job.hosts[0], job.interface
     login = job.way.login(first, job)
     root = _known_address(login) if login and not interface else None
     return [
         f"root={root}" if root else f': "${{root:?set it first: the IPv4 address of {first}}}"',
-        f"own=$({OF_INTERFACE.format(_quote(interface)) if interface else TOWARD_ROOT})",
+        f"own=$({OF_INTERFACE.format(_names(interface)) if interface else TOWARD_ROOT})",
         f"octal=$({OCTAL})",
     ]
 
 
+def _names(interfaces):
+    return _quoted(interfaces.split(","))
+
+
 def _known_address(login):
     """The IPv4 address of a host that was given as one, here or in ssh's configuration, or None."""
-    try:
-        done = subprocess.run(
-            [*login[:-2], "-G", *login[-2:]],  # before the -- and the name
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-    except OSError:
-        return None
-    found = re.search(rb"^hostname ([0-9]+(?:\.[0-9]+){3})$", done.stdout, re.MULTILINE)
-    return found and found[1].decode()
+    *words, _, name = login  # a -- before the name
+    address = ssh.settings(tuple(words[1:]), name).get("hostname", "")
+    return address if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", address) else None
 
 
 def _start(job, process, is_alone):
     """The line that starts a process, with its environment."""
     loopback = "127.0.0.1"
     env = jobs.environment(job, process, loopback, job.options.port or PORT, loopback, 1, 1)
-    words = {}
-    for name, value in env.items():
-        words[name] = f'"${name}"' if SECRET.search(name) else _quote(value)
+    hidden = secrets(job, process.role)
+    words = {n: f'"${n}"' if n in hidden else _quote(value) for n, value in env.items()}
     if "OMP_NUM_THREADS" not in job.env[process.role]:
         words["OMP_NUM_THREADS"] = "$threads"
     if not is_alone:

@@ -28,6 +28,7 @@ class Local(Way):
     name = "local"
     options = ("ssh_option",)  # for scripts that give it always
     tells_hosts = False
+    may_translate = True
     keeps_environment = True
 
     def supervisor(self, host, job):

@@ -12,12 +12,21 @@ import subprocess
 
 from launcher.remote.bootstrap import REMOTE_PYTHON
 from launcher.starting.ssh import ssh_argv
-from launcher.starting.way import PARTICULAR, Way
+from launcher.starting.way import OUTPUT, PARTICULAR, Way, own_words
 
 ONE_HOST = {  # by family: what runs one process on a host, on any of its processors
     "Open MPI": ("--host", "{}", "--bind-to", "none"),
     "MPICH": ("-hosts", "{}", "-bind-to", "none"),
     "Intel MPI": ("-hosts", "{}", "-genv", "I_MPI_PIN", "off"),
+}
+SAID = {  # what the user's own environment would change
+    "OMPI_MCA_orte_keep_fqdn_hostnames": "1",  # else d1.a.net and d1.b.net are both d1
+    "PRTE_MCA_prte_keep_fqdn_hostnames": "1",  # Open MPI 5
+    "OMPI_MCA_orte_tag_output": "0",
+    "OMPI_MCA_orte_timestamp_output": "0",
+    "OMPI_MCA_orte_xml_output": "0",
+    "SLURM_EXPORT_ENV": "ALL",  # of the srun that mpirun starts in an allocation
+    "SRUN_EXPORT_ENV": "ALL",
 }
 
 
@@ -42,6 +51,10 @@ def family(is_dry_run=False):
     raise OSError(errno.ENOEXEC, "neither Open MPI's, nor MPICH's, nor Intel's", "mpirun")
 
 
+# In allocations with one of these MPICH and Intel MPI use srun, qrsh or blaunch, not ssh.
+OTHER_AGENTS = {"SLURM_JOB_ID", "PE_HOSTFILE", "LSB_HOSTS", "LSB_DJOB_HOSTFILE"}
+
+
 class Mpi(Way):
     """See `Way`."""
 
@@ -49,19 +62,27 @@ class Mpi(Way):
     programs, package = ("mpirun",), "openmpi-bin (or mpich)"
     options = PARTICULAR
     needs_hosts = False
+    uses_ssh = True
+    refused = {  # noqa: RUF012
+        r"-l$|--?(tag-output|timestamp-output|xml|output|prepend-\w+|outfile-\w+)(?![\w-])": OUTPUT,
+        r"--?(np?|c|ppn|perhost|N)\b": "the launcher's own -n counts the workers",
+        r"--?(H|hosts?|hostfile|machinefile|f)\b": "the launcher's own -H names the hosts",
+    }
 
     def reach(self, host, job, command):
         words = [word.format(host.name) for word in ONE_HOST[family(job.options.dry_run)]]
-        return ["mpirun", "-n", "1", *words, *job.options.launcher_option, *command]
+        return ["mpirun", "-n", "1", *words, *own_words(job.options), *command]
 
     def supervisor(self, host, job):
         _, *ssh_options = ssh_argv(host, job.options)
         agent = shlex.join(["ssh", *ssh_options])
         env = {
             **os.environ,
+            **SAID,
             "OMPI_MCA_plm_rsh_agent": agent,  # Open MPI 4
             "PRTE_MCA_plm_ssh_agent": agent,  # Open MPI 5
-            "HYDRA_LAUNCHER_EXTRA_ARGS": shlex.join(ssh_options),  # MPICH
-            "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS": shlex.join(ssh_options),  # Intel MPI
         }
+        if not OTHER_AGENTS & set(os.environ):
+            env["HYDRA_LAUNCHER_EXTRA_ARGS"] = shlex.join(ssh_options)  # MPICH
+            env["I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"] = shlex.join(ssh_options)  # Intel MPI
         return self.reach(host, job, ["python3", "-I", "-c", REMOTE_PYTHON]), env

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 
+from launcher.starting.contents import look, patterns
 from launcher.starting.ssh import ssh_argv
 
 CAUSE = re.compile(  # lines of rsync or ssh that say why the copy failed; others may be greetings
@@ -15,22 +16,6 @@ CAUSE = re.compile(  # lines of rsync or ssh that say why the copy failed; other
     r"is your shell clean|rsync[: (]|not found|denied"
 )
 VANISHED = 24  # rsync's status if files were removed while it copied, a log perhaps
-NOT_COPIED = (  # by default
-    ".git/",
-    ".venv/",
-    "__pycache__/",
-    ".ipynb_checkpoints/",
-    ".pytest_cache/",
-    ".ruff_cache/",
-    ".cluster/",
-    "/data/",
-    "/checkpoints/",
-    "*.params",
-    "*.state",
-    "*-[0-9][0-9][0-9][0-9]*.json",  # manifests: with one, the files on the host are a checkpoint
-    "*.states",
-    "*.rec",
-)
 
 
 def copy_argv(host, job):
@@ -44,53 +29,14 @@ def copy_argv(host, job):
         "rsync",
         "-rlptz",
         "-s",  # the shell on the host must not split names at spaces
-        *_excludes(job.options),
+        *patterns(job.options.sync_exclude),
+        *look(job.source, job.options).excludes(),
         f"--rsh={shlex.join(ssh_argv(host, job.options))}",
         "--dry-run" if job.options.check else make_folder,
         "--",
         f"{job.source}/",
         f"{name}:{job.target}/",
     ]
-
-
-def size_of_copy(job):
-    """Bytes that will be copied to a host that has none of it yet; 0 if rsync cannot tell."""
-    with tempfile.TemporaryDirectory() as nothing:
-        argv = ["rsync", "-rlptn", "--stats", "--no-human-readable", *_excludes(job.options)]
-        try:
-            done = subprocess.run(
-                [*argv, "--", f"{job.source}/", f"{nothing}/"],
-                env={**os.environ, "LC_ALL": "C"},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
-        except OSError:  # the copy will say so
-            return 0
-    found = re.search(rb"^Total transferred file size: (\d+)", done.stdout, re.MULTILINE)
-    return int(found[1]) if found else 0
-
-
-def brought(job):
-    """The names of the files that a copy brings, in its folder; none if rsync cannot tell."""
-    with tempfile.TemporaryDirectory() as nothing:
-        argv = ["rsync", "-rln", "--out-format=%n", *_excludes(job.options)]
-        try:
-            done = subprocess.run(
-                [*argv, "--", f"{job.source}/", f"{nothing}/"],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
-        except OSError:  # the copy will say so
-            return set()
-    return set(done.stdout.decode("utf-8", "replace").splitlines())
-
-
-def _excludes(options):
-    """rsync's options for what is not copied."""
-    excluded = [pattern for pattern in options.sync_exclude if pattern != "none"]
-    if "none" not in options.sync_exclude:
-        excluded += NOT_COPIED
-    return [f"--exclude={pattern}" for pattern in excluded]
 
 
 class Copy:

@@ -7,12 +7,12 @@ import shlex
 import signal
 import subprocess
 
-from launcher.job.environment import SECRET, TRAINING
+from launcher.job.environment import TRAINING, is_secret
 from launcher.job.hosts import read_hosts
 from launcher.job.statuses import UsageError
 from launcher.remote.bootstrap import REMOTE_PYTHON
 from launcher.starting import local
-from launcher.starting.way import BatchSystem, Submitted, submitted
+from launcher.starting.way import ARRAY, OUTPUT, BatchSystem, Refused, Submitted, submitted
 
 QRSH = ["qrsh", "-inherit", "-v", "PATH"]
 STATES = {
@@ -32,8 +32,15 @@ class GridEngine(BatchSystem):
     title, mark, inside = "Grid Engine", "#$", "PE_HOSTFILE"
     job_id, restarts = "$JOB_ID", "$RESTARTED"
     ending = "USR2 XCPU TERM"
+    refused = {  # noqa: RUF012
+        r"-t\b": ARRAY,
+        r"-[oe]\b": OUTPUT,
+        r"-verify|-w +[vp]": "--dry-run prints the script",
+        "-pty": "the job has no terminal",
+        "-clear": "it takes away the launcher's own options, too",
+    }
     requeue = "exit 99  # for Grid Engine this means: queue it again"
-    afterwards = "echo $status > {folder}/launch-$JOB_ID.status\n"
+    afterwards = "echo $status > {output}.status\n"
 
     def reach(self, host, job, command):
         """The first host is this one. On others `exec` leaves no shell behind that waits."""
@@ -54,21 +61,30 @@ class GridEngine(BatchSystem):
         if set(folder) & set("'\""):
             raise UsageError(f"Grid Engine takes no quotes in the name of a folder: {folder}")
         hosts = [host.name for host in read_hosts(options.hostfile)] if options.hostfile else []
+        output = self.output(folder, "$JOB_ID")
         return [
             "-N launch",
             "-S /bin/bash",
             f"-pe {parallel_environment()} {options.num_workers}",
             *([f"-l hostname={'|'.join(hosts)}"] if hosts else []),
             f"-v {','.join(variables(options))}",
-            f'-o "{folder}/launch-$JOB_ID.out"',
-            f'-e "{folder}/launch-$JOB_ID.err"',
+            f'-o "{output}.out"',
+            f'-e "{output}.err"',
             "-notify",  # signals before it suspends or kills: time to save
             "-r y",
             *options.launcher_option,
         ]
 
-    def submit(self, text, folder, environ):
-        return GridEngineJob(submitted(["qsub", "-terse"], text, environ).split()[-1], folder)
+    def submit(self, text, words, folder, environ):
+        """Directives win over the user's files of options, but not all: a job array may be asked
+        for there."""
+        argv = ["qsub", "-terse", "-sync", "n", "-pty", "n"]
+        found = submitted(argv, text, environ, r"(?:.*\n)*(\d+)(\.\S+)?")
+        job = GridEngineJob(found[1], self.output(folder, found[1]))
+        if found[2]:
+            subprocess.run(job.cancel_argv, stdin=subprocess.DEVNULL, capture_output=True)
+            raise Refused(f"-t in .sge_request or in a file of options: {ARRAY}")
+        return job
 
 
 def variables(options):
@@ -80,13 +96,15 @@ def variables(options):
         A secret is among them: `qstat -j` shows the variables of a job to everybody.
     """
     named = {*options.env, *options.env_worker, *options.env_server}
-    for name in sorted(re.split("[=:]", item)[0] for item in named):
-        if SECRET.search(name):
+    for name, *value in sorted(re.split("[=:]", item, maxsplit=1) for item in named):
+        if is_secret(name, value[0] if value else os.environ[name]):
             raise UsageError(
                 f"--env {name}: Grid Engine shows it to everybody (qstat -j): read it from a file"
             )
     kept = {"PATH", "LD_LIBRARY_PATH", *(name for name in named if re.fullmatch(r"\w+", name))}
-    kept |= {name for name in os.environ if TRAINING.fullmatch(name) and not SECRET.search(name)}
+    kept |= {
+        n for n, value in os.environ.items() if TRAINING.fullmatch(n) and not is_secret(n, value)
+    }
     return sorted(kept & set(os.environ))
 
 
@@ -102,9 +120,9 @@ def parallel_environment():
 class GridEngineJob(Submitted):
     """See `Submitted`."""
 
-    def __init__(self, number, folder):
+    def __init__(self, number, output):
         self.id = number
-        self.status_file = pathlib.Path(folder, f"launch-{self.id}.status")
+        self.status_file = pathlib.Path(f"{output}.status")
         self.stop_argv = ["qdel", self.id]  # a signal comes first, by -notify
         self.save_argv = ["qmod", "-sj", self.id]
         self.cancel_argv = ["qdel", "-f", self.id]
@@ -112,7 +130,8 @@ class GridEngineJob(Submitted):
     def look(self):
         """The status of a job that is gone stands in a file that the script wrote.
 
-        Grid Engine tells it only to users who may read its accounting file.
+        Grid Engine tells it only to users who may read its accounting file. A user's .sge_qstat may
+        hide a job in the list, or show one that has ended.
         """
         done = subprocess.run(["qstat", "-u", "*"], capture_output=True, text=True)
         found = re.search(rf"^ *{self.id} +\S+ +\S+ +\S+ +(\w+) ", done.stdout, re.MULTILINE)
@@ -120,7 +139,7 @@ class GridEngineJob(Submitted):
             reason = self.error_reason()
             subprocess.run(self.cancel_argv, stdin=subprocess.DEVNULL, capture_output=True)
             return f"cancelled: {reason}", 1
-        if done.returncode or found:
+        if done.returncode or "job_number" in self.details():
             state = STATES.get(found[1], found[1]) if found else "UNKNOWN"
             return state.format(id=self.id), None
         try:
@@ -132,6 +151,9 @@ class GridEngineJob(Submitted):
 
     def error_reason(self):
         """Why Grid Engine could not start the job."""
-        done = subprocess.run(["qstat", "-j", self.id], capture_output=True, text=True)
-        found = re.search(r"^error reason[^:]*:\s*(.*)", done.stdout, re.MULTILINE)
+        found = re.search(r"^error reason[^:]*:\s*(.*)", self.details(), re.MULTILINE)
         return found[1].strip() if found else "it is in an error state"
+
+    def details(self):
+        """What Grid Engine tells of the job as long as it is there."""
+        return subprocess.run(["qstat", "-j", self.id], capture_output=True, text=True).stdout

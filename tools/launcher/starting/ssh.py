@@ -11,6 +11,8 @@ from launcher.remote.bootstrap import REMOTE_PYTHON
 from launcher.starting.way import Way
 
 CONNECT_S = 10
+# Said where the user's configuration has another value: ssh before 8.7 does not know these.
+NEEDED = {"stdinnull": "no", "forkafterauthentication": "no", "sessiontype": "default"}
 
 
 def ssh_argv(host, options):
@@ -32,21 +34,26 @@ def ssh_argv(host, options):
         "-oClearAllForwardings=yes",  # two connections cannot share their ports
         "-oRemoteCommand=none",
     ]
-    if not _strict(tuple(words), host.name):
+    own = settings(tuple(words), host.name)
+    words += [
+        f"-o{name}={value}" for name, value in NEEDED.items() if own.get(name) not in (None, value)
+    ]
+    if own.get("stricthostkeychecking") not in ("true", "yes"):  # who refuses unknown hosts may
         words.append("-oStrictHostKeyChecking=accept-new")
     return ["ssh", *words]
 
 
 @functools.lru_cache(maxsize=None)
-def _strict(words, name):
-    """Does the user's own configuration refuse unknown hosts? If so it is respected."""
+def settings(words, name):
+    """What ssh's configuration has for a host: {lower-case name: value}."""
     try:
         done = subprocess.run(
             ["ssh", *words, "-G", "--", name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
     except OSError:
-        return False
-    return re.search(rb"^stricthostkeychecking (true|yes)$", done.stdout, re.MULTILINE) is not None
+        return {}
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    return dict(line.partition(" ")[::2] for line in lines)
 
 
 class Ssh(Way):
@@ -55,7 +62,7 @@ class Ssh(Way):
     name = "ssh"
     programs, package = ("ssh",), "openssh-client"
     options = ("sync_dst_dir", "ssh_option", "hostfile", "interface")
-    takes_logins = True
+    takes_logins = uses_ssh = may_translate = True
 
     def supervisor(self, host, job):
         return [*self.login(host, job), f"exec python3 -I -c '{REMOTE_PYTHON}'"], None
@@ -66,3 +73,8 @@ class Ssh(Way):
     def address(self, host, ready):
         """The address at which ssh found the host."""
         return ((ready["ssh"] or "").split() + [""] * 3)[2]
+
+    def wanted(self, host, job):
+        """What ssh's configuration has for the name."""
+        *words, _, name = self.login(host, job)
+        return settings(tuple(words[1:]), name).get("hostname", name)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from launcher.job.environment import SECRET
+from launcher.job.environment import ABOUT_HIDDEN, is_secret, mask_words
 from launcher.job.statuses import SAVED
 from launcher.starting.way import Refused
 
@@ -61,9 +61,9 @@ def script(job, own_words):
 
     Returns
     -------
-    text, environ : str, dict
-        Batch systems show scripts: of a secret in `--env NAME=VALUE` the text has only the name,
-        and the environment the value.
+    text, words, environ : str, list of str, dict
+        The script; its directives; the environment. Batch systems show scripts: of a secret in
+        `--env NAME=VALUE` the text has only the name, and the environment the value.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def script(job, own_words):
     named, environ = {}, dict(os.environ)
     for item in [*options.env, *options.env_worker, *options.env_server]:
         name, *value = re.split("[=:]", item, maxsplit=1)
-        if value and SECRET.search(name):
+        if value and is_secret(name, value[0]):
             environ[name] = value[0]
             named[item] = name
     words = [sys.executable, str(LAUNCH)]
@@ -84,20 +84,23 @@ def script(job, own_words):
         for item, name in named.items():
             word = word.replace(item, name)
         words.append(word)
+    words += job.command
+    shown = mask_words(words) if options.dry_run else words
+    about = [ABOUT_HIDDEN] if shown != words else []
     folder = os.path.abspath(options.log_dir or job.source)
     directives = way.directives(job, folder)
     body = BODY.format(
         directory=shlex.quote(job.source),
-        command=shlex.join([*words, *job.command]),
+        command=shlex.join(shown),
         ending=way.ending,
         name=way.name,
         job_id=way.job_id,
-        afterwards=way.afterwards.format(folder=shlex.quote(folder)),
+        afterwards=way.afterwards.format(output=way.output(shlex.quote(folder), way.job_id)),
         restarts=way.restarts,
         requeue=way.requeue,
     )
-    text = "\n".join(["#!/bin/bash", *(f"{way.mark} {line}" for line in directives), body])
-    return text, environ
+    lines = [*map(way.directive, directives), *about]
+    return "\n".join(["#!/bin/bash", *lines, body]), directives, environ
 
 
 def size_before(path, began):
@@ -117,16 +120,15 @@ class Follower:
     job : Submitted
     began : float
         When its submission began, in seconds since 1970.
-    folder : str
-        Where its output is.
+    output : str
+        Where its output is, without .out or .err.
     grace : float
         Seconds that the workers have to save.
     """
 
-    def __init__(self, job, began, folder, grace, console):
+    def __init__(self, job, began, output, grace, console):
         self.job, self.grace, self.console = job, grace, console
-        path = pathlib.Path(folder, f"launch-{job.id}")
-        self.files = {stream: path.with_suffix(f".{stream}") for stream in ("out", "err")}
+        self.files = {stream: pathlib.Path(f"{output}.{stream}") for stream in ("out", "err")}
         # what is there already is of an earlier job that had this number
         self.shown = {stream: size_before(path, began) for stream, path in self.files.items()}
         self.state = None
@@ -158,6 +160,7 @@ class Follower:
 
     def tell_state(self, state, status):
         """Say what the job waits for, or how it ended."""
+        state = "stopped after saving" if status == SAVED else state
         is_news = state != self.state and (state, self.state) != ("RUNNING", None)
         if is_news and state != "PENDING (None)":  # the batch system has not looked at it yet
             self.state = state
@@ -204,24 +207,31 @@ class Follower:
 
     def tell(self, argv):
         """Run a command of the batch system; did it work?"""
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        done = subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env=self.job.environ,
+        )
         if done.returncode:
             self.console.say(f"{argv[0]}: {done.stderr.strip() or done.returncode}")
         return done.returncode == 0
 
 
-def submit(job, text, environ, console, requests):
+def submit(job, text, words, environ, console, requests):
     """Submit a job's script and follow it to its end; returns the launcher's exit status."""
     began, folder = time.time(), job.options.log_dir or job.source
     try:
-        submitted = job.way.submit(text, folder, environ)
+        submitted = job.way.submit(text, words, folder, environ)
     except FileNotFoundError as error:
         console.say(job.way.why_not(error.filename, error))
         return 2
     except Refused as refused:
         console.say(f"{job.way.title} does not take the job: {refused}")
-        return 2
-    follower = Follower(submitted, began, folder, job.options.grace, console)
+        return refused.status
+    output = job.way.output(folder, submitted.id)
+    follower = Follower(submitted, began, output, job.options.grace, console)
     where = os.path.relpath(follower.files["out"], job.source)
     console.say(f"{job.way.title} job {submitted.id}, its output: {where} and .err")
     return follower.follow(requests)

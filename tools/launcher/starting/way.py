@@ -4,10 +4,17 @@ A new way of starting is a class of this kind in a file of its own, and a line i
 """
 
 import abc
+import re
+import shlex
 import subprocess
+
+from launcher.job.statuses import USAGE
 
 # The options of the command line that only some ways know.
 PARTICULAR = ("sync_dst_dir", "ssh_option", "hostfile", "interface", "launcher_option")
+# Why an option of `--launcher-option` is refused.
+ARRAY = "a job array would be several jobs: start each of them"
+OUTPUT = "the launcher reads the output: --log-dir says where it is kept"
 
 
 class Way(abc.ABC):
@@ -23,6 +30,10 @@ class Way(abc.ABC):
         Which of the `PARTICULAR` options it knows.
     takes_logins : bool
         A host may be given with a port or a user.
+    uses_ssh : bool
+        It reaches the hosts by ssh.
+    may_translate : bool
+        A host need not have the address at which it is reached: a router may translate it.
     needs_hosts : bool
         Without hosts it cannot start, not even on this machine.
     tells_hosts : bool
@@ -31,15 +42,19 @@ class Way(abc.ABC):
         The processes inherit the launcher's environment.
     is_batch_system : bool
         A batch system watches the processes, and signals them when it wants their end.
+    refused : dict
+        By the pattern of a `--launcher-option` why it is not passed on: with it the programs would
+        do something else than they are run for.
     """
 
     name = None
     programs, package = (), None
     options = ()
-    takes_logins = False
+    takes_logins = uses_ssh = may_translate = False
     needs_hosts = tells_hosts = True
     keeps_environment = False
     is_batch_system = False
+    refused = {}  # noqa: RUF012
 
     @abc.abstractmethod
     def supervisor(self, host, job):
@@ -51,6 +66,10 @@ class Way(abc.ABC):
         `ready` is the first report of its supervisor.
         """
         return host.name
+
+    def wanted(self, host, job):
+        """The name or address of a host: a supervisor elsewhere is on another one."""
+        return self.address(host, None)
 
     def shielded(self, role, argv):
         """Wrap a role's command so that it outlives a batch system's request to stop."""
@@ -75,6 +94,24 @@ class Way(abc.ABC):
         """How often a batch system has started the job before."""
         return 0
 
+    def refusal(self, option):
+        """Why a `--launcher-option` is not passed on, or None."""
+        return next((why for what, why in self.refused.items() if re.match(what, option)), None)
+
+    def fitting(self, advice):
+        """The parts of an advice that are of use with this way of starting, "" if the first is not.
+
+        A part is of no use if it names ssh, or an option, that does nothing here.
+        """
+        useless = [] if self.uses_ssh else [r"\bssh\b"]
+        for option in {*PARTICULAR} - {*self.options}:
+            useless.append("--" + option.replace("_", "-"))
+        first, *others = re.split("(?=, or |; )", advice)
+        parts = [
+            part for part in (first, *others) if not re.search("|".join(useless) or "$x", part)
+        ]
+        return "".join(parts) if first in parts else ""
+
     def why_not(self, program, error):
         """The line that tells why a program could not be run here."""
         if program in self.programs and isinstance(error, FileNotFoundError):
@@ -83,7 +120,15 @@ class Way(abc.ABC):
 
 
 class Refused(Exception):
-    """The batch system does not take the job; the message says why."""
+    """The batch system does not take the job; the message says why.
+
+    Attributes
+    ----------
+    status : int
+        What the launcher exits with.
+    """
+
+    status = USAGE
 
 
 class BatchSystem(Way):
@@ -114,7 +159,7 @@ class BatchSystem(Way):
 
     @abc.abstractmethod
     def directives(self, job, folder):
-        """What the script tells it; the user's own options come last, and win.
+        """The options of the job; the user's own come last, and win.
 
         Raises
         ------
@@ -122,9 +167,19 @@ class BatchSystem(Way):
             It cannot take such a job.
         """
 
+    def directive(self, option):
+        """An option as a line of the script."""
+        return f"{self.mark} {option}"
+
+    def output(self, folder, number):
+        """Where a job's output goes, without .out or .err."""
+        return f"{folder}/launch-{self.name}-{number}"
+
     @abc.abstractmethod
-    def submit(self, text, folder, environ):
+    def submit(self, text, words, folder, environ):
         """Submit a script whose output goes to a folder; returns a `Submitted`.
+
+        Its directives are given also as words: a command line wins over the user's variables.
 
         Raises
         ------
@@ -139,19 +194,21 @@ class Submitted(abc.ABC):
     ----------
     id : str
         Its number.
+    environ : dict or None
+        The environment of these commands, None for ours.
     stop_argv, save_argv, cancel_argv : list of str
         The commands that ask it to save and end, to save, and to end at once.
     """
 
-    id = stop_argv = save_argv = cancel_argv = None
+    id = environ = stop_argv = save_argv = cancel_argv = None
 
     @abc.abstractmethod
     def look(self):
         """What the job is doing, in words, and its exit status, None before its end."""
 
 
-def submitted(argv, text, environ):
-    """Submit a script; what sbatch or qsub prints.
+def submitted(argv, text, environ, pattern):
+    """Submit a script; the match of the pattern with what sbatch or qsub prints.
 
     Ctrl-C does not reach it: it might have submitted the job, and not yet told the number.
     """
@@ -160,4 +217,19 @@ def submitted(argv, text, environ):
     )
     if done.returncode:
         raise Refused(" ".join(done.stderr.split()) or f"{argv[0]} ended with {done.returncode}")
-    return done.stdout
+    found = re.fullmatch(pattern, done.stdout.strip())
+    if not found:
+        said = " ".join((done.stderr + done.stdout).split())
+        raise Refused(f"{argv[0]} gave it no number: {said}")
+    return found
+
+
+def own_words(options):
+    """The words of the user's `--launcher-option`s: `-p gpu` is two, `--comment=a b` one."""
+    words = []
+    for option in options.launcher_option:
+        try:
+            words += [option] if re.match(r"--?[\w-]+=", option) else shlex.split(option)
+        except ValueError:  # a quote that does not end
+            words.append(option)
+    return words

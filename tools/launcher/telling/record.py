@@ -62,7 +62,7 @@ class Record:
             "command": mask_words(job.command),
             "directory": job.directory,
             "launcher": job.way.name,
-            "env": {role: visible(env) for role, env in job.env.items()},
+            "env": visible(job),
             "started": time.time(),
             "versions": {"python": platform.python_version(), "launcher": sys.argv[0]},
             "hosts": {},

@@ -3,6 +3,8 @@
 import re
 import time
 
+# a file or a module was not found, or could not be opened
+MISSING = re.compile(r"(?i)no module named|no such file|not found|can(not|'t) open")
 LONGEST = 400  # characters shown of a line
 # a pattern in the last lines, or None for any; the exit status, or None for any; the hint
 HINTS = (
@@ -15,6 +17,10 @@ HINTS = (
     (r"no connection: (kex_exchange_identification|Connection (closed|reset) by (?!UNKNOWN))", 255,
      "its ssh server takes no more logins at once: raise MaxStartups in its sshd_config"),
     (r"Connection refused", 255, "no ssh server listens there: is it started, is the port right?"),
+    (r": ssh led to ", None,
+     "is the ControlPath in your ssh configuration the same for several hosts? It needs %C"),
+    (r": (mpirun|srun|qrsh) led to ", None,
+     "does an option choose the host? Else write the name or address that the host itself has"),
     (r"Could not resolve hostname", None, "no such name: the hosts file, or ~/.ssh/config?"),
     (r"timed out|No route to host|Network is unreachable", 255, "is the host up, and in reach?"),
     (r"no connection: no answer within", 255,
@@ -27,7 +33,7 @@ HINTS = (
     (r"source: (command )?not found", None,
      "`sh` runs the line, and `source` is bash's: write `. FILE`, or bash -c '…'"),
     (r"python3: (command )?not found|exec: python3", None,
-     "the host needs python3, 3.6 or later, on PATH for ssh without a login"),
+     "the host needs python3, 3.6 or later, on PATH; `ssh HOST python3 -V` must find it"),
     (r"No space left on device", None, "the disk is full"),
     (r"Too many open files", None, "too many processes for this host: raise `ulimit -n`"),
     (r"Resource temporarily unavailable", None, "too many processes there: raise `ulimit -u`"),
@@ -51,11 +57,13 @@ HINTS = (
 )  # fmt: skip
 
 
-def hint(text, status):
-    """Advice on what to try, or None."""
+def hint(text, status, fitting=str):
+    """Advice on what to try, or None; see `Way.fitting`."""
     for pattern, of_status, advice in HINTS:
         if of_status in (None, status) and (pattern is None or re.search(pattern, text)):
-            return advice
+            fit = fitting(advice)
+            if fit:
+                return fit
     return None
 
 
@@ -64,7 +72,7 @@ def shortened(line):
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 100]} … {line[-97:]}"
 
 
-def explain(failure, log=None):
+def explain(failure, log=None, fitting=str, left_out=None):
     """The lines that end a job.
 
     Parameters
@@ -73,6 +81,10 @@ def explain(failure, log=None):
         With `member` set if it was a process that failed.
     log : path or None
         Where its output is kept.
+    fitting : function
+        See `Way.fitting`.
+    left_out : str or None
+        What was not copied to the hosts.
     """
     lines = [str(failure)]
     member, said = failure.member, str(failure)
@@ -90,7 +102,9 @@ def explain(failure, log=None):
             said += "\n".join(last)
         if log:
             lines.append(f"its log: {log}")
-    advice = hint(said, failure.status)
+    advice = hint(said, failure.status, fitting)
     if advice:
         lines.append(f"hint: {advice}")
+    if left_out and MISSING.search(said):
+        lines.append(f"hint: {left_out}")
     return "\n".join(lines)

@@ -8,8 +8,8 @@ import threading
 from launcher.job.addresses import scheduler_address
 from launcher.job.job import environment
 from launcher.job.statuses import SAVED
-from launcher.starting import rsync
-from launcher.watching import preflight
+from launcher.starting import contents
+from launcher.watching import places, preflight
 from launcher.watching.outcome import Failure
 from launcher.watching.watch import Watch
 
@@ -92,6 +92,9 @@ class Attempt:
         if failure:  # name all of them, not only the first
             lost = [c.why_closed() for c in self.links.all() if c.closed]
             raise Failure("\n".join(lost), failure.status, kind="away")
+        wrong = places.wrong(self.job, self.links.all(), self.world, self.watch.ask)
+        if wrong:
+            raise Failure("\n".join(wrong), 255)
         self.links.unite()
         for number, connection in enumerate(self.links.all()):  # two may be on one machine
             mark = f"{self.mark}_{number}"
@@ -101,7 +104,7 @@ class Attempt:
     def find_addresses(self):
         """The address of the scheduler, and each host's own that routes to it."""
         everyone = self.links.all()
-        interface = self.job.options.interface
+        interface = self.job.interface
         if interface:
             addresses = self.own_addresses(everyone, interface=interface)
             return addresses[self.job.hosts[0]], addresses
@@ -142,12 +145,14 @@ class Attempt:
             question = preflight.question(job, connection.ready, address, is_before_copy)
             orders[connection] = "start", question
         ended = self.watch.ask("exit", orders)
-        needed = rsync.size_of_copy(job) if is_before_copy else 0
-        brought = rsync.brought(job) if is_before_copy and job.options.check else ()
+        files = contents.look(job.source, job.options).sizes if is_before_copy else {}
+        needed, brought = sum(files.values()), files if job.options.check else ()
         rows, fixes = [], []
         for c in orders:
             status = ended[c]["status"]
-            found = preflight.judge(c.host, c.ready, c.answers, status, needed, brought)
+            found = preflight.judge(
+                c.host, c.ready, c.answers, status, needed, brought, job.way.fitting
+            )
             self.record.host(c.host, mxnet=found.mxnet)
             rows.append(found.row)
             fixes += found.fixes
@@ -160,6 +165,10 @@ class Attempt:
         """Copy the job's folder to every host; for `--check` only see whether rsync can."""
         if not shutil.which("rsync"):
             raise Failure("rsync is not installed here: apt-get install rsync")
+        left_out = contents.look(self.job.source, self.job.options).left_out()
+        if left_out:
+            self.console.say(left_out)
+            self.record.write(left_out=left_out)
         copy = self.world.copy(self.links.by_host, self.job)
         try:
             copy.start()

@@ -20,6 +20,7 @@ REPORTS = {
     "beat": set(),
     "port": {"port"},
     "address": {"address"},
+    "own": {"addresses"},
     "started": {"name", "pid"},
     "line": {"name", "stream", "text", "end"},
     "hung": {"name"},

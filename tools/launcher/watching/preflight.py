@@ -15,7 +15,7 @@ COLUMNS = ("host", "reached", "python", "mxnet", "command", "folder", "network")
 COPIED = "comes with the copy"
 FIX = {
     "mxnet": "`make setup` there, and name its .venv/bin/python in the command",
-    "command": "give its full path, or put it on PATH for ssh without a login",
+    "command": "give its full path, or put it on PATH; with ssh that is PATH without a login",
     "folder": "make it, or choose another with --sync-dst-dir",
     "network": "open the port between the hosts, or choose it with --port, --interface",
     "space": "make room there",
@@ -75,7 +75,7 @@ class Finding:
     fixes: List[str]  # for each thing that is wrong a line: where, what, and what to do
 
 
-def judge(host, ready, lines, status, needed, brought):
+def judge(host, ready, lines, status, needed, brought, fitting=str):
     """Judge what a host answered.
 
     Parameters
@@ -89,6 +89,8 @@ def judge(host, ready, lines, status, needed, brought):
         Bytes that are going to be copied to an empty folder.
     brought : collection of str
         The files that the copy would bring, by their names in the folder.
+    fitting : function
+        See `Way.fitting`.
 
     Returns
     -------
@@ -118,7 +120,7 @@ def judge(host, ready, lines, status, needed, brought):
     if answer.get("inside") in brought:
         facts["command"] = COPIED
     row = ["FAILED" if column in wrong else facts.get(column, "ok") for column in COLUMNS]
-    fixes = [f"{host}: {why}: {FIX[column]}" for column, why in wrong.items()]
+    fixes = [f"{host}: {why}: {fitting(FIX[column])}" for column, why in wrong.items()]
     return Finding(answer.get("mxnet"), row, fixes)
 
 

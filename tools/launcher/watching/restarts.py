@@ -123,20 +123,21 @@ def run_job(job, console, record, requests, world=None):
         ended = Ended(failure.kind, failure.status, is_asked, ran_s, world.monotonic())
         decision = decide(ended, counters, job.options)
         if not decision.again:
-            return conclude(failure, decision.words, console, record, world)
+            return conclude(job, failure, decision.words, console, record, world)
         counters = decision.counters
         console.say(f"{failure.subject()}: {decision.words}")
         number = pause(decision.pause_s, requests, world)
         if number:
             name = signal.Signals(number).name
             failure = Failure(f"stopped by {name}", 128 + number, kind="asked")
-            return conclude(failure, "", console, record, world)
+            return conclude(job, failure, "", console, record, world)
 
 
-def conclude(failure, words, console, record, world):
+def conclude(job, failure, words, console, record, world):
     """Say and keep what ended the job; returns its exit status."""
     log = failure.member and record.path(failure.member.process)
-    text = explain(failure, log) + (f"\n{words}" if words else "")
+    left_out = record.data.get("left_out")
+    text = explain(failure, log, job.way.fitting, left_out) + (f"\n{words}" if words else "")
     record.write(status=failure.status, cause=text, ended=world.time())
     console.say(text)
     return failure.status

@@ -56,6 +56,7 @@ class Watch:
             "exit": self.members.take_exit,
             "port": pass_over,
             "address": pass_over,
+            "own": pass_over,
             "beat": pass_over,
             "done": pass_over,
         }

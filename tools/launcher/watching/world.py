@@ -1,6 +1,7 @@
 """What a watch has around it: time, hosts, copies. A test hands in a world of its own."""
 
 import queue
+import socket
 import time
 
 from launcher.starting.rsync import Copy
@@ -23,6 +24,13 @@ class World:
     def sleep(self, seconds):
         """Do nothing for a while."""
         time.sleep(seconds)
+
+    def addresses(self, name):
+        """The addresses of a host; none if it is not known here."""
+        try:
+            return sorted({found[4][0] for found in socket.getaddrinfo(name, None)})
+        except (OSError, UnicodeError):
+            return []
 
     def events(self):
         """A queue that the connections of a try fill with `(connection, report)`."""

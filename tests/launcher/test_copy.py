@@ -1,0 +1,105 @@
+"""What `--sync-dst-dir` copies: real rsync; a program stands in for ssh, and the host is here."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+from launch import parse_args
+from launcher.starting.contents import FORMAT, look
+from launching import ROOT, launch
+
+TIME_BUDGET_S = 20
+CHECKPOINTS = ROOT / "tests" / "saving" / "of_an_earlier_version"
+THERE = 'case " $* " in *" -G "*) exit 0;; esac; while [ "$1" != d1 ]; do shift; done; shift; '
+pytestmark = pytest.mark.skipif(not shutil.which("rsync"), reason="rsync is not installed")
+
+
+def options(*words):
+    return parse_args(["-n", "1", "-H", "d1,", "--sync-dst-dir", "job", *words, "x"])
+
+
+def fill(folder, *names, size=1):
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(bytes(size))
+
+
+def copy(tmp_path, *words, command="true"):
+    """Launch a job that copies tmp_path/here to tmp_path/there; the Job, and what is there."""
+    (tmp_path / "ssh").write_text(f'#!/bin/sh\n{THERE}exec sh -c "$*"\n')
+    (tmp_path / "ssh").chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    sync = ("-H", "d1,", "--sync-dst-dir", tmp_path / "there", "--no-check", *words)
+    job = launch(tmp_path, "-n", 1, *sync, *command.split(), env=env, cwd=tmp_path / "here")
+    there = [path for path in (tmp_path / "there").rglob("*") if path.is_file()]
+    return job, sorted(str(path.relative_to(tmp_path / "there")) for path in there)
+
+
+def test_folders_and_networks_of_the_users_own_are_copied(tmp_path):
+    names = ["checkpoints/a.json", "data/__init__.py", "model-0001.json", "model-0001.params"]
+    names += ["net-0001.params", "net-symbol.json", "x.rec", "x.state", "x.states"]
+    fill(tmp_path / "here", *names, ".git/x", ".venv/x", "sub/__pycache__/x")
+    job, there = copy(tmp_path)
+    assert job.status == 0 and there == names, job.text()
+    assert "leaves out" not in job.text()
+
+
+def test_a_large_file_is_left_out_and_its_absence_explained(tmp_path):
+    fill(tmp_path / "here", "data/b [1].bin", size=30_001)
+    fill(tmp_path / "here", "data/a.bin", size=30_000)
+    words = ("--sync-max-size", "30kB", "--log-dir", "../log")
+    job, there = copy(tmp_path, *words, command="cat data/b_[1].bin")
+    assert there == ["data/a.bin"]
+    line = "1 file above 30 kB: data/b [1].bin (30 kB; see --sync-max-size)"
+    assert f"[launch] --sync-dst-dir leaves out {line}\n" in job.stderr
+    assert f"hint: --sync-dst-dir leaves out {line}" in job.last_words()
+    assert line in (tmp_path / "log" / "job.json").read_text()
+    assert len(copy(tmp_path, "--sync-max-size=none")[1]) == 2
+
+
+def test_a_checkpoint_of_this_program_is_left_out_whole(tmp_path):
+    for name in ("plain", "dropout"):
+        shutil.copytree(CHECKPOINTS / name, tmp_path / "here" / "out*[1]" / name)
+    job, there = copy(tmp_path)
+    assert there == ["out*[1]/plain/end.params"]
+    assert "leaves out 2 checkpoints in out*[1]/dropout/, out*[1]/plain/ (" in job.last_words()
+    assert len(copy(tmp_path, "--sync-exclude", "none")[1]) == 9
+
+
+def test_checkpoints_are_told_by_what_their_manifest_says():
+    text = (ROOT / "cifar10_dist" / "saving" / "checkpoint.py").read_text()
+    assert f'\nFORMAT = "{FORMAT}' in text
+
+
+def test_a_dry_run_copies_the_same(tmp_path):
+    fill(tmp_path / "here", "data/x", "large", size=2000)
+    shutil.copytree(CHECKPOINTS / "plain", tmp_path / "here" / "out")
+    words = ("-H", "d1,", "--sync-dst-dir", tmp_path / "there", "--sync-max-size=1999", "--dry-run")
+    job = launch(tmp_path, "-n", 1, *words, "true", cwd=tmp_path / "here")
+    assert "--max-size=1999 --exclude=/out/model-0001-00002.json --exclude=/out/" in job.stdout
+    assert "# --sync-dst-dir leaves out 3 files above 2 kB: out/end.params, " in job.stdout
+
+
+def test_files_have_their_sizes_whatever_their_names(tmp_path):
+    names = {"a": 1, "b c": 1_234_567, "é\n": 3, "\\#012": 4, "d/\udcff": 5}
+    for name, size in names.items():
+        fill(tmp_path, name, size=size)
+    fill(tmp_path, "e.txt", "f/e.txt")
+    found = look(str(tmp_path), options("--sync-exclude", "/e.txt", "--sync-exclude=f/"))
+    assert found.sizes == names and found.left_out() == ""
+    large = look(str(tmp_path), options("--sync-max-size", "2", "--sync-exclude", "b c"))
+    assert "3 files above 2 B: d/?, \\#012, é? (12 B;" in large.left_out()
+
+
+@pytest.mark.long
+def test_looking_at_100000_files_takes_at_most_2_s(tmp_path):
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else tmp_path  # a busy disk takes minutes
+    make = "for d in $(seq 100); do mkdir $d; (cd $d; seq -f %04g.json 1000 | xargs touch); done"
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        subprocess.run(["sh", "-c", make], cwd=folder, check=True, timeout=60)
+        began = sum(os.times()[:4])  # of processors, ours and those of rsync: others are busy, too
+        assert len(look(folder, options()).sizes) == 100_000
+        assert sum(os.times()[:4]) - began < 2

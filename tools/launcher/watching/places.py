@@ -1,0 +1,35 @@
+"""Is every supervisor on the host that was asked for?
+
+What starts it may have a mind of its own: mpirun cuts names at the dot, an option of srun names
+another host, ssh uses a connection to another host if a ControlPath is the same for both.
+"""
+
+
+def wrong(job, connections, world, ask):
+    """A line for each supervisor that is on another host.
+
+    Parameters
+    ----------
+    job : Job
+    connections : list of Connection
+    world : World
+    ask : function
+        `Watch.ask`.
+
+    Returns
+    -------
+    list of str
+    """
+    way = job.way
+    if way.may_translate:  # a host need not have the address at which it is reached
+        machines = [connection.ready["machine"] for connection in connections]
+        connections = [c for c in connections if machines.count(c.ready["machine"]) > 1]
+    wanted = {c: world.addresses(way.wanted(c.host, job)) for c in connections}
+    orders = {c: ("own", {"addresses": found}) for c, found in wanted.items() if found}
+    own = ask("own", orders) if orders else {}
+    return [
+        f"{c.host}: {way.programs[-1]} led to {c.ready['hostname']}, which does not have its"
+        f" address {' or '.join(wanted[c])}"
+        for c in own
+        if not own[c]["addresses"] and c.ready["hostname"] != c.host.name
+    ]
