@@ -144,4 +144,4 @@ sys.meta_path.insert(0, NotForMXNet)
 serve_if_told()
 if os.environ.get("DMLC_ROLE") == "worker":
     endings.end_on_exceptions()
-    sys.meta_path.insert(0, corrections.AfterMXNet)
+    corrections.correct_mxnet()

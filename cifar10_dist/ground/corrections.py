@@ -16,6 +16,7 @@ import atexit
 import base64
 import functools
 import pickle
+import sys
 import warnings
 from importlib.machinery import PathFinder
 
@@ -44,15 +45,28 @@ class AfterMXNet:
             return None
         load = spec.loader.exec_module
 
-        def load_and_correct(mxnet):
-            load(mxnet)
-            wait_for_weights(mxnet.kvstore.KVStore)
-            finish_queued_work(mxnet.nd.waitall)
-            warn_of_stale_gradients(mxnet.gluon.Trainer)
-            mxnet.kvstore.kvstore.pickle = ByValue
+        def load_and_correct(module):
+            load(module)
+            correct(module)
 
         spec.loader.exec_module = load_and_correct
         return spec
+
+
+def correct_mxnet():
+    """Correct mxnet now, if it has been imported, or as soon as it is."""
+    if "mxnet" in sys.modules:
+        correct(sys.modules["mxnet"])
+    else:
+        sys.meta_path.insert(0, AfterMXNet)
+
+
+def correct(mxnet):
+    """Make all corrections."""
+    wait_for_weights(mxnet.kvstore.KVStore)
+    finish_queued_work(mxnet.nd.waitall)
+    warn_of_stale_gradients(mxnet.gluon.Trainer)
+    mxnet.kvstore.kvstore.pickle = ByValue
 
 
 def wait_for_weights(store_class):
