@@ -143,10 +143,10 @@ def test_what_only_waits_is_not_missed(tmp_path, system, who):
 
 
 def test_a_job_that_grid_engine_cannot_start_is_cancelled_with_the_reason(tmp_path):
-    job = start(tmp_path, "sge", "-n", 2, "--launcher-option=-o /nowhere/out", "true")
+    job = start(tmp_path, "sge", "-n", 2, "--launcher-option=-wd /nowhere", "true")
     job.finish(60)
     assert job.status == 1, job.text()
-    assert re.search(r"job \d+: cancelled: .*/nowhere/out", job.last_words())
+    assert re.search(r"job \d+: cancelled: .*/nowhere", job.last_words())
     nothing_is_left(job)
 
 
