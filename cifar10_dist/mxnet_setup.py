@@ -20,6 +20,8 @@ module, in this order; servers and the scheduler never return from it, as from `
 - scikit-learn and scipy.stats: MXNet imports them, with pandas, for mxnet.model.FeedForward (which
   Gluon replaced) and for its own tests. Without them the import takes two thirds of the time,
   which every process of a job pays. They stay away from MXNet only.
+- Jobs: a worker ends at once on an exception, also in a callback from MXNet (ground/endings.py).
+  Faults of MXNet that make weights wrong, or a job hang, are mended (ground/corrections.py).
 """
 
 import ctypes

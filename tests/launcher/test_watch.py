@@ -59,6 +59,18 @@ def test_a_failed_worker_is_told_with_its_time_and_its_last_line(watch):
     assert said.endswith("5.0 s\n[launch] its last lines on standard error:\n[launch]   oh no\n")
 
 
+@pytest.mark.parametrize(
+    "line, advice",
+    [
+        ("ModuleNotFoundError: No module named 'mxnet_setup'", "on PYTHONPATH, on every host"),
+        ("UserWarning: Possible change in the `batch_size` from", "say update_on_kvstore=False"),
+    ],
+)
+def test_what_a_program_of_ones_own_meets_first_comes_with_a_hint(watch, line, advice):
+    _, said = watch(working(writes(line, 1) + exits(1, 2)))
+    assert advice in said.splitlines()[-1]
+
+
 FORGOTTEN = "Exception ignored on calling ctypes callback function: <function controller at 0x7f>"
 
 

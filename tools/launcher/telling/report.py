@@ -40,7 +40,13 @@ HINTS = (
     (r"Address already in use|bind failed", None,
      "another program has the port: leave out --port and a free one is taken"),
     (r"could not do what a worker asked for", None,
-     "`import mxnet_setup` before mxnet, and keep classes for servers in a module of their own"),
+     "`import mxnet_setup` before mxnet: then servers take your classes; or let the workers update "
+     "(update_on_kvstore=False), which needs that line, too"),
+    (r"No module named 'mxnet_setup'", None,
+     "it is in the folder cifar10_dist: put that folder on PYTHONPATH, on every host"),
+    (r"Possible change in the `batch_size`", None,
+     "servers that update know one batch size: say update_on_kvstore=False to the Trainer, and "
+     "`import mxnet_setup` before mxnet"),
     (r"ModuleNotFoundError|ImportError", None,
      "is this the Python you installed into? `launch.py --check …` shows what each host has"),
     (r"MemoryError|Cannot allocate memory|bad_alloc|out of memory", None,
