@@ -29,7 +29,7 @@ def expand(text):
     """
     parts = re.split(r"(\[[^\[\]]*\])", text)
     if any(set(part) & set("[]") for part in parts[::2]):
-        raise UsageError("a bracket has no other one: d[1-4,7], or [fd00::7] for IPv6")
+        raise UsageError("a bracket is missing: d[1-4,7], or [fd00::7] for IPv6")
     ranges = [_ranges(part) for part in parts]
     if math.prod(sum(map(len, of_part)) for of_part in ranges) > MOST:
         raise UsageError(f"more than {MOST} hosts")
