@@ -19,9 +19,7 @@ class Workers:
     Parameters
     ----------
     store : mxnet.kvstore.KVStore
-        Any type; on one that is not distributed there is one worker. On ``dist_sync`` a Trainer
-        needs ``update_on_kvstore=False``: servers that update take all that is pushed for
-        gradients, and the sums here would be wrong.
+        Any type; on one that is not distributed there is one worker.
     """
 
     def __init__(self, store):
