@@ -1,6 +1,7 @@
 """What the notebooks show with: the source of a function, a command's output, a figure."""
 
 import base64
+import contextlib
 import html
 import inspect
 import io
@@ -9,6 +10,7 @@ import shlex
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 from IPython.display import HTML, display
@@ -18,6 +20,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 ROOT = Path(__file__).resolve().parent.parent
+STARTED = time.time()
 # The face of shown code: its colours are fixed, and the page around it may be light or dark.
 FACE = "color: black; background: #f8f8f8; font-family: monospace; white-space: pre; padding: 8px"
 
@@ -48,11 +51,61 @@ def run(*words, timeout_s=170, **environ):
     return output
 
 
+def run_quietly(*words, **options):
+    """Run a command as ``run`` does, but print nothing; return its exit status and its lines."""
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed):
+            run(*words, **options)
+    except subprocess.CalledProcessError as error:
+        return error.returncode, printed.getvalue().splitlines()
+    return 0, printed.getvalue().splitlines()
+
+
+@contextlib.contextmanager
+def ssh_hosts(count, rate=None):
+    """Give the launcher's words for ssh hosts d1, d2, … made on this machine, as root on Linux.
+
+    ``rate`` is that of their cables, as in ``"100mbit"``. Where no hosts can be made, say so and
+    give the words that start all on this machine.
+    """
+    name = f"notebook-{os.getpid()}"
+    cluster = ("python", "tools/cluster.py", "--name", name)
+    limit = ["--rate", rate] if rate else []
+    status, _ = run_quietly(*cluster, "up", "--hosts", count, *limit)
+    if status:
+        print("No ssh hosts can be made here (that needs root on Linux): all runs on this machine.")
+        yield ["--launcher", "local"]
+        return
+    try:
+        names = ",".join(f"d{number + 1}" for number in range(count))
+        yield ["-H", names, f"--ssh-option=-F.cluster/{name}/ssh_config"]
+    finally:
+        run_quietly(*cluster, "down")
+
+
+def took(data_name):
+    """Print how long the notebook ran, on which machine, with which data."""
+    import mxnet_setup
+
+    import mxnet as mx
+
+    minutes = max(1, round((time.time() - STARTED) / 60))
+    print(
+        f"Took {minutes} minute{'s' * (minutes > 1)} on {mxnet_setup.usable_processors()}"
+        f" processors, {mx.context.num_gpus()} GPUs, MXNet {mx.__version__}, data {data_name},"
+        f" on {time.strftime('%Y-%m-%d')}"
+    )
+
+
 def figure(fig, alt):
     """Display a Matplotlib figure with the text that stands for it where it cannot be seen."""
+    import matplotlib.pyplot as plt
+
     drawn, image = io.BytesIO(), io.BytesIO()
     fig.savefig(drawn, format="png", dpi=100, bbox_inches="tight", facecolor="white")
     # With 256 colours it takes a third of the bytes.
     Image.open(drawn).convert("RGB").quantize(256).save(image, format="png", optimize=True)
     data = base64.b64encode(image.getvalue()).decode()
     display(HTML(f'<img alt="{html.escape(alt)}" src="data:image/png;base64,{data}">'))
+    plt.close(fig)

@@ -1,4 +1,4 @@
-"""What notebook 09 does in PyTorch, where it is installed, and a file of its results beside it.
+"""What notebook 10 does in PyTorch, where it is installed, and a file of its results beside it.
 
 PyTorch wants a newer NumPy than MXNet, so it lives in an environment of its own:
 
