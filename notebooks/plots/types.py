@@ -1,0 +1,102 @@
+"""Pictures of numbers of 16 bits: their ranges, a loss scale, speeds and accuracies."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from helpers import figure
+from plots import COLOURS
+
+LARGEST, SMALLEST = 65504, 2.0**-24  # of float16
+
+
+def ranges(limits):
+    """Draw what each type holds, from ``{type: (largest, smallest, step)}``."""
+    fig, ax = plt.subplots(figsize=(6.4, 2))
+    for row, ((name, (largest, smallest, step)), colour) in enumerate(zip(limits.items(), COLOURS)):
+        low, high = np.log10(smallest), np.log10(largest)
+        ax.barh(row, high - low, 0.6, left=low, color=colour)
+        ax.text(low - 2, row, f"{name}, step {step:.1g}", va="center", ha="right")
+    marks = (-8, "a gradient of 1e-8 ", "right"), (np.log10(70_000), " a score of 70,000", "left")
+    for value, words, side in marks:
+        ax.axvline(value, color="#222222", linestyle="--", linewidth=1)
+        ax.text(value, -0.6, words, ha=side, va="bottom")
+    ax.invert_yaxis()
+    ax.set(xlim=(-75, 41), xlabel="size of a number (power of ten)", yticks=[])
+    ax.set_xticks(range(-45, 41, 15))
+    figure(fig, "Ranges: float32 and bfloat16 hold 1e-8 and 70,000, float16 is too narrow for both")
+
+
+def histogram(sizes, scales):
+    """Draw how large gradients are, times each loss scale, and what float16 holds."""
+    fig, ax = plt.subplots(figsize=(5.6, 2.4))
+    low, high = np.log2(SMALLEST), np.log2(LARGEST)
+    ax.axvspan(low, high, color=COLOURS[1], alpha=0.2, label="what float16 holds")
+    weights = np.full(len(sizes), 100 / len(sizes))
+    for scale, colour in zip(scales, (COLOURS[0], COLOURS[3])):
+        label = f"loss scale {scale:,}"
+        ax.hist(
+            np.log2(sizes * scale),
+            np.arange(-50, 21),
+            weights=weights,
+            alpha=0.7,
+            color=colour,
+            label=label,
+        )
+    ax.set(xlabel="size of a gradient (power of two)", ylabel="gradients (%)")
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    figure(fig, "Gradient sizes: partly below what float16 holds, and inside it with a loss scale")
+
+
+def loss_scale(scales, skipped, gradient):
+    """Draw the scale of each step near the places where it changes, and the skipped updates."""
+    fig, axes = plt.subplots(1, 3, figsize=(6.4, 2), sharey=True)
+    used, bad = np.array(scales), np.array(skipped)
+    for ax, first in zip(axes, (0, 2000, 4000)):
+        near = np.arange(first, first + 10)
+        crosses = near[bad[near]]
+        ax.step(near, used[near], where="mid", color=COLOURS[0], label="loss scale")
+        ax.plot(crosses, used[crosses], "x", color=COLOURS[3], label="update skipped")
+        ax.axhline(LARGEST / gradient, color="#222222", ls="--", lw=1, label="overflow above")
+        ax.set_xticks(near[::4])
+    axes[0].set_yscale("log", base=2)
+    axes[0].set_ylabel("loss scale")
+    axes[1].set_xlabel("step")
+    axes[2].legend(loc="center left", bbox_to_anchor=(1.05, 0.5), frameon=False)
+    figure(fig, f"The scale falls, rises twice and falls again; {bad.sum()} updates are skipped")
+
+
+def speeds(ms):
+    """Draw the speed of stacks of layers in bfloat16, as a multiple of float32's."""
+    fig, ax = plt.subplots(figsize=(5.6, 2.4))
+    stacks = list(ms["float32"])
+    for row, name in enumerate(list(ms)[1:3]):
+        ratios = [ms["float32"][s] / ms[name][s] if ms[name][s] else 0 for s in stacks]
+        ax.barh(
+            np.arange(len(stacks)) + 0.4 * row - 0.2, ratios, 0.38, color=COLOURS[row], label=name
+        )
+    ax.axvline(1, color="#222222", linestyle="--", linewidth=1)
+    ax.set(yticks=range(len(stacks)), xlabel="speed, as a multiple of float32")
+    ax.set_yticklabels(stacks)
+    ax.invert_yaxis()
+    ax.legend(loc="upper center", bbox_to_anchor=(0.3, -0.22), ncol=2, frameon=False)
+    known = [s for s in stacks if ms["bfloat16"][s]]
+    parts = ", ".join(f"{s} {ms['float32'][s] / ms['bfloat16'][s]:.2f}" for s in known)
+    figure(fig, f"Speed of bfloat16 as a multiple of float32: {parts or 'refused here'}")
+
+
+def two_types(runs):
+    """Draw accuracy over epochs for each seed of each type, and the types' speeds."""
+    fig, (left, right) = plt.subplots(1, 2, figsize=(6.6, 2.6), width_ratios=(2, 1))
+    for (dtype, results), colour, shift in zip(runs.items(), COLOURS, (-0.06, 0.06)):
+        for line, mark in zip(results, "os^"):
+            percent = 100 * np.array(line["accuracy"])
+            label = f"{dtype}, seed {line['seed']}"
+            x = 1 + shift + np.arange(len(percent))
+            left.plot(x, percent, f"{mark}-", color=colour, label=label)
+        speed = [line["images_per_s"] for line in results] or [0]
+        right.bar(dtype, np.median(speed), 0.6, color=colour)
+    left.set(xlabel="epochs", ylabel="test accuracy (%)", xticks=(1, 2, 3))
+    left.legend(loc="lower right", ncol=2, fontsize=7, frameon=False)
+    right.set_ylabel("images a second\n(one thread)")
+    fig.tight_layout()
+    figure(fig, "Test accuracy over epochs of three seeds in float32 and bfloat16, and both speeds")
