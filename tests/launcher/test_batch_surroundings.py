@@ -66,6 +66,13 @@ def test_variables_of_srun_and_mpirun_change_nothing_in_an_allocation(tmp_path, 
     assert "[worker 1 d2] worker on d2\n" in job.stdout
 
 
+def test_a_users_number_of_tasks_starts_no_second_supervisor(tmp_path):
+    options = ("--launcher-option=--ntasks=2", "--launcher-option=--overcommit")
+    before = ("salloc", "--quiet", "--nodes=2")
+    job = run(tmp_path, "--launcher", "slurm", *options, PLACES, before=before)
+    assert job.status == 0 and job.stdout.count("] worker on ") == 2, job.text()
+
+
 def test_mpich_finds_the_hosts_of_an_allocation(tmp_path):
     (tmp_path / "mpirun").write_text('#!/bin/sh\nexec /usr/bin/mpirun.mpich "$@"\n')
     (tmp_path / "mpirun").chmod(0o755)
