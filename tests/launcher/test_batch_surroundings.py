@@ -8,7 +8,7 @@ import pytest
 from launching import CLUSTER, Job, cluster, shell, why_no_cluster
 from on_cluster import jobs, on_d1
 
-TIME_BUDGET_S = 45
+TIME_BUDGET_S = 50
 SHARES = "batch systems"
 WHY_NOT = why_no_cluster("slurm", "sge", "mpi")
 pytestmark = [pytest.mark.long, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
