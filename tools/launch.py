@@ -61,7 +61,7 @@ def watch_over(job):
     mask = make_mask(job.command, os.environ, *job.env.values())
     console = Console(requests, options.timestamps, options.show, mask, job.way.tells_hosts)
     record = Record(options.log_dir, job, console.say, mask)
-    console.say(overridden(os.environ))
+    console.say(overridden(os.environ, job.way.fitting))
     with noted(requests) as stops, locked(options.log_dir) as is_ours:
         if is_ours:
             status = run_job(job, console, record, requests)

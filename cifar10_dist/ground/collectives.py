@@ -6,6 +6,7 @@ What a Trainer does for gradients is done here for other numbers. MXNet has no s
 import mxnet as mx
 import numpy as np
 
+from ground.failure import UsageError
 from ground.shared_flag import OwnFlag, SharedFlag
 
 FIRST_KEY = 100_000  # above the keys of any Trainer, which count from 0
@@ -32,8 +33,7 @@ class Collectives:
         self._is_async = "async" in store.type
         self._next_key = FIRST_KEY
         self._keys = {}  # length -> (key, buffer); dist_async: two first keys, see _keys_for_all
-        self._replaces = False
-        self.threshold = None
+        self._replaces, self.threshold = False, None
 
     def note_compression(self, threshold):
         """Take note that the store quantises from now on."""
@@ -102,7 +102,7 @@ class Collectives:
         """Add up float32 vectors by the way that the store has."""
         if self._is_async:
             return np.sum(self.all_gather_alone(values), axis=0)
-        return self.push_pull(values)
+        return self._checked(self.push_pull(np.append(values, self.threshold or np.float32(1))))
 
     def push_pull(self, values):
         """Push a vector and pull the sum: on ``dist_sync`` the server adds up what workers push."""
@@ -115,6 +115,21 @@ class Collectives:
         self._store.push(key, buffer)
         self._store.pull(key, out=buffer)
         return buffer.asnumpy()  # waits: a second push before it would count as another worker's
+
+    def _checked(self, total):
+        """Return a sum without its last number: each worker has pushed 1 there, or the threshold.
+
+        Raises
+        ------
+        UsageError
+            The servers have made something else of it.
+        """
+        if not abs(total[-1] / (self.threshold or 1) - self.count) < 1e-3:
+            raise UsageError(
+                "the servers do not add up what the workers push: create the Trainer with "
+                "update_on_kvstore=False, and without compression_params"
+            )
+        return total[:-1]
 
     def _sum_pieces(self, pieces):
         """Add up 16-bit whole numbers; no sum may exceed 16 bits."""

@@ -126,6 +126,8 @@ def test_what_a_system_cannot_do_is_one_line_and_status_2(tmp_path, arguments, w
         ("sge", "-w v", "--dry-run prints the script"),
         ("mpi", "--tag-output", "--log-dir"),
         ("mpi", "-np 4", "the launcher's own -n"),
+        ("mpi", "--stdin none", "the launcher itself needs the input"),
+        ("mpi", "-s all", "the launcher itself needs the input"),
     ],
 )
 def test_an_option_that_makes_the_system_do_something_else_is_refused(system, option, why):

@@ -8,7 +8,7 @@ import pytest
 from launching import CLUSTER, Job, cluster, shell, why_no_cluster
 from on_cluster import jobs, on_d1
 
-TIME_BUDGET_S = 45
+TIME_BUDGET_S = 50
 SHARES = "batch systems"
 WHY_NOT = why_no_cluster("slurm", "sge", "mpi")
 pytestmark = [pytest.mark.long, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
@@ -64,6 +64,13 @@ def test_variables_of_srun_and_mpirun_change_nothing_in_an_allocation(tmp_path, 
     job = run(tmp_path, *way, PLACES, before=before)
     assert job.status == 0, job.text()
     assert "[worker 1 d2] worker on d2\n" in job.stdout
+
+
+def test_a_users_number_of_tasks_starts_no_second_supervisor(tmp_path):
+    options = ("--launcher-option=--ntasks=2", "--launcher-option=--overcommit")
+    before = ("salloc", "--quiet", "--nodes=2")
+    job = run(tmp_path, "--launcher", "slurm", *options, PLACES, before=before)
+    assert job.status == 0 and job.stdout.count("] worker on ") == 2, job.text()
 
 
 def test_mpich_finds_the_hosts_of_an_allocation(tmp_path):

@@ -36,6 +36,17 @@ def test_no_stack_and_no_output_hides_the_cause(cause, stacks, said):
     assert not any("importlib" in line or "Extension" in line for line in last)
 
 
+def test_no_output_hides_the_end_of_a_traceback():
+    """A class need not be called an error, and the other stream may write in between."""
+    words = LastWords()
+    for line in ["Traceback (most recent call last):", '  File "a.py", line 1', "queue.Empty"]:
+        words.take("out", "a step")
+        words.take("err", line)
+    for step in range(MOST):
+        words.take("err", f"step {step}")
+    assert words.worth_showing()[0][:2] == ["queue.Empty", "…"]
+
+
 def test_a_progress_bar_counts_once():
     words = LastWords()
     words.take("err", "no such record")

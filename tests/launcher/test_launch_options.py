@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launch import parse_args
-from launcher.job.environment import OWN
+from launcher.job.environment import OWN, overridden
 from launcher.job.hosts import LOCAL
 from launcher.job.job import environment
+from launcher.job.statuses import UsageError
 from launcher.options.plan import plan
 from launcher.remote.host import own_address
 from launcher.telling.report import hint
@@ -422,6 +423,15 @@ def test_what_the_launcher_sets_is_taken_from_nobody_else(tmp_path):
     job = launch(tmp_path, "-n", 1, "--no-check", "echo $DMLC_NUM_SERVER", env=env)
     assert "not taken from here: DMLC_NUM_SERVER (use -s), DMLC_ROLE" in job.last_words()
     assert "[worker 0] 1\n" in job.stdout
+
+
+@pytest.mark.parametrize("words", [["-H", "d1,"], []])
+def test_no_option_is_advised_that_the_launcher_does_not_take(words):
+    way = plan(parse_args(["-n", "1", *words, "x"]), {}).way
+    advice = " (use --interface)" if words else ""
+    assert overridden({"DMLC_NODE_HOST": "x"}, way.fitting).endswith(f": DMLC_NODE_HOST{advice}")
+    with pytest.raises(UsageError, match=re.escape(f"--env DMLC_NODE_HOST{advice}: the launcher")):
+        plan(parse_args(["-n", "1", *words, "--env", "DMLC_NODE_HOST=x", "x"]), {})
 
 
 def test_p3_leaves_the_users_water_mark():

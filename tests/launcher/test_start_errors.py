@@ -69,3 +69,14 @@ def test_an_ssh_that_cannot_be_run_is_told_in_one_line(tmp_path):
     job = launch(tmp_path, "-n", 1, "-H", "d1,", "true", env=env)
     assert job.status == 2
     assert job.text() == "[launch] ssh: Exec format error\n"
+
+
+@pytest.mark.parametrize("cause", ["ssh: connect to host d1: refused", "SyntaxError: invalid"])
+def test_no_greeting_and_no_traceback_hides_the_cause_that_mpirun_passes_on(tmp_path, cause):
+    greeting = "Welcome\nTraceback (most recent call last):\n  File x"
+    says = f"[ $1 = --version ] && echo Open MPI || printf '{greeting}\n{cause}\n--\nend\n' >&2"
+    (tmp_path / "mpirun").write_text(f"#!/bin/sh\n{says}\nexit 1\n")
+    (tmp_path / "mpirun").chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    job = launch(tmp_path, "-n", 1, "--launcher", "mpi", "-H", "d1,", "true", env=env)
+    assert job.status == 255 and f"d1: no connection: {cause}\n" in job.text(), job.text()

@@ -2,6 +2,7 @@
 
 import collections
 import signal
+import threading
 
 import pytest
 from toy_world import ToyWorld
@@ -12,6 +13,7 @@ from launcher.telling.output import Console
 from launcher.telling.record import Record
 from launcher.telling.writer import finish
 from launcher.watching.restarts import run_job
+from launcher.watching.signals import noted
 
 TIME_BUDGET_S = 15
 RESTARTS = ("--max-restarts", "2", "--min-uptime", "30")
@@ -86,6 +88,16 @@ def test_an_exception_that_a_server_forgets_ends_the_job_though_all_workers_have
 def test_a_worker_that_prints_the_same_words_is_left_alone(watch):
     lines = writes(FORGOTTEN, 1) + writes("Traceback (most …", 1) + writes("KeyError: 3", 1)
     assert watch(working(lines + exits(0, 5)))[0] == 0
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_exception_in_a_thread_of_the_launcher_asks_for_the_end():
+    requests = collections.deque()
+    with noted(requests) as stops:
+        thread = threading.Thread(target=lambda: 1 / 0)
+        thread.start()
+        thread.join()
+    assert list(requests) == stops == [signal.SIGTERM]
 
 
 def rests(how, after_s):

@@ -26,6 +26,28 @@ def test_what_workers_tell_each_other_is_exact_whatever_the_servers_do(kind, cou
     assert job.stdout.count("agreement refused") == (2 * count if count > 1 else 0)
 
 
+SERVERS_UPDATE = """
+import sys
+import mxnet_setup
+import mxnet as mx
+from workers import Workers
+store = mx.kv.create("dist_sync")
+workers = Workers(store)
+print("right", *getattr(workers, sys.argv[1])([2, 3]))
+store.set_optimizer(mx.optimizer.SGD(learning_rate=0.1))  # as Trainer(..., kvstore=store) does
+store._barrier()
+print("wrong", *getattr(workers, sys.argv[1])([2, 3]))
+"""
+
+
+@pytest.mark.parametrize("sum_", ["sum", pytest.param("sum_float32", marks=pytest.mark.long)])
+def test_where_servers_update_a_sum_ends_the_job_and_is_not_wrong(sum_, tmp_path):
+    (tmp_path / "p.py").write_text(SERVERS_UPDATE)
+    job = launch(tmp_path, "-n", 2, "-s", 1, sys.executable, tmp_path / "p.py", sum_)
+    assert job.status == 1 and "create the Trainer with update_on_kvstore=False" in job.last_words()
+    assert job.stdout.count("right 4.0 6.0") == 2 and "wrong" not in job.stdout
+
+
 def test_one_process_talks_to_itself():
     workers = Workers(mx.kv.create("local"))
     assert workers.sum([1, 2]).tolist() == [1, 2]

@@ -35,7 +35,7 @@ HIDDEN = "***"
 ABOUT_HIDDEN = "# *** stands for a part of the command that is not shown: put it in."
 
 
-def parse(items, environ):
+def parse(items, environ, fitting=str):
     """Read `NAME`, `NAME=VALUE` and (as published) `NAME:VALUE`.
 
     Returns
@@ -56,14 +56,14 @@ def parse(items, environ):
             raise UsageError(f"{start!r} is not the name of a variable")
         name, value = match.groups()
         if name in OWN:
-            raise UsageError(f"--env {_own(name)}: the launcher sets it for each process")
+            raise UsageError(f"--env {_own(name, fitting)}: the launcher sets it for each process")
         if value is None and name not in environ:
             raise UsageError(f"{name} is not set here; give its value: {name}=…")
         found[name] = environ[name] if value is None else value
     return found
 
 
-def passed(options, environ):
+def passed(options, environ, fitting=str):
     """The variables that each role gets.
 
     Parameters
@@ -73,6 +73,8 @@ def passed(options, environ):
     environ : dict
         The launcher's environment. Its variables for `TRAINING` are passed on, but for its `OWN`;
         a local process inherits the others too.
+    fitting : function
+        See `Way.fitting`.
 
     Returns
     -------
@@ -88,7 +90,8 @@ def passed(options, environ):
     if options.p3:
         common["DMLC_PS_VAN_TYPE"] = "p3"
         common.setdefault("DMLC_PS_WATER_MARK", "10")
-    env = {role: {**common, **parse(items, environ)} for role, items in _given(options).items()}
+    given = _given(options).items()
+    env = {role: {**common, **parse(items, environ, fitting)} for role, items in given}
     others = {of_role.get("DMLC_PS_VAN_TYPE") for of_role in env.values()} - {"p3"}
     if options.p3 and others:
         raise UsageError(f"--p3 and DMLC_PS_VAN_TYPE={others.pop()} exclude each other")
@@ -104,17 +107,19 @@ def _given(options):
     }
 
 
-def overridden(environ):
+def overridden(environ, fitting=str):
     """Which variables of the user have no effect, as the launcher sets them; "" for none.
 
     Those of a launcher that has started this one are not the user's.
     """
-    names = [] if "LAUNCH_JOB" in environ else [_own(name) for name in OWN if name in environ]
+    names = [] if "LAUNCH_JOB" in environ else [n for n in OWN if n in environ]
+    names = [_own(name, fitting) for name in names]
     return f"set by the launcher, not taken from here: {', '.join(names)}" if names else ""
 
 
-def _own(name):
-    return f"{name} (use {OWN[name]})" if OWN[name] else name
+def _own(name, fitting):
+    advice = fitting(f"use {OWN[name]}") if OWN[name] else ""
+    return f"{name} ({advice})" if advice else name
 
 
 def make_mask(command, *environments):

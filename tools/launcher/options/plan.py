@@ -41,7 +41,7 @@ def plan(args, environ=os.environ):
     source = current_folder()
     hosts = find_hosts(args, way, environ)
     processes = distribute(args.num_workers, num_servers, hosts, args.placement)
-    env = passed(args, environ)
+    env = passed(args, environ, way.fitting)
     check_shown(args.show, processes)
     interface = find_interface(args, way, env)
     is_to_submit = way.submits(environ)

@@ -66,6 +66,7 @@ class Mpi(Way):
     refused = {  # noqa: RUF012
         r"-l$|--?(tag-output|timestamp-output|xml|output|prepend-\w+|outfile-\w+)(?![\w-])": OUTPUT,
         r"--?(np?|c|ppn|perhost|N)\b": "the launcher's own -n counts the workers",
+        r"--?stdin\b|-s +(all|none)": "the launcher itself needs the input",
         r"--?(H|hosts?|hostfile|machinefile|f)\b": "the launcher's own -H names the hosts",
     }
 

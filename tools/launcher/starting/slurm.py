@@ -23,7 +23,7 @@ from launcher.starting.way import (
 )
 
 # Each is said, even if it is the default: what is not is taken from SLURM_* variables.
-ONE_NODE = ("--nodes=1", "--ntasks=1", "--overlap", "--unbuffered", "--cpu-bind=none", "--mpi=none")
+ONE_NODE = ("--nodes=1", "--overlap", "--unbuffered", "--cpu-bind=none", "--mpi=none")
 ONE_NODE += ("--export=ALL", "--input=all", "--output=all")
 # Variables that change what our commands do, and that no option takes back: SLURM_LABELIO numbers
 # the lines, SBATCH_WAIT waits for the job's end, SCANCEL_INTERACTIVE asks, SCANCEL_STATE selects.
@@ -59,7 +59,8 @@ class Slurm(BatchSystem):
         extra = [] if job.is_submitted else own_words(job.options)  # else they were for sbatch
         group = allocation.het_group(host.name, os.environ)
         where = [f"--nodelist={host.name}", *([] if group is None else [f"--het-group={group}"])]
-        return ["srun", *ONE_NODE, *where, *extra, *command]
+        # Last, and wins: two tasks would be two supervisors, which start each process twice.
+        return ["srun", *ONE_NODE, *where, *extra, "--ntasks=1", *command]
 
     def supervisor(self, host, job):
         """As srun passes on the environment that it has, `python` means the same as here."""

@@ -13,6 +13,7 @@ OTHERS = 3  # of another thread
 _CAUSE = re.compile(
     r"what\(\):|Check failed|Fatal Python error|^Exception ignored |^[\w.]+(Error|Exception)(: |$)"
 )
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\):$")
 
 
 class LastWords:
@@ -25,6 +26,7 @@ class LastWords:
         self._causes = collections.deque(maxlen=CAUSES)
         self._count = 0
         self._redrawn = None  # the stream whose last line is drawn over by its next one
+        self._traceback = None  # the stream on which one has begun
 
     def take(self, stream, line, end="\n"):
         """Take a line of "out" or "err"; `end` is how it ended.
@@ -51,7 +53,12 @@ class LastWords:
             if self._redrawn == stream and kept:
                 kept.pop()
             kept.append((self._count, text))
-        if _CAUSE.search(text):
+        is_error = self._traceback == stream and not text[0].isspace()  # of any class
+        if _TRACEBACK.search(text):
+            self._traceback = stream
+        elif is_error:
+            self._traceback = None
+        if is_error or _CAUSE.search(text):
             self._causes.append((self._count, text))
 
     def worth_showing(self):

@@ -35,7 +35,7 @@ STREAM = socket.SOCK_STREAM
 PACKETS = socket.SOCK_SEQPACKET if sys.platform.startswith("linux") else STREAM
 DROPPED = re.compile("kex_exchange_identification|Connection (closed|reset) by")
 # What ssh says of a host on the way to another one stands before its last line.
-CAUSE = re.compile(r"^ssh: |Permission denied \(|verification failed")
+CAUSE = re.compile(r"^ssh: |Permission denied \(|verification failed|^\w+Error\b")
 REFUSED = re.compile("denied|refused|timed out|resolve|No route|UNKNOWN port|Too many auth")
 
 
@@ -116,8 +116,9 @@ class Connection:
         if self.given_up:
             return f"{self.host}: {what}: {self.given_up}"
         words = [line for line in self.last_words if line.strip(" @-\r") and "Warning:" not in line]
-        is_banner = self.popen.args[0] == "mpirun"  # its causes come first, in many lines
-        causes = words if is_banner else [line for line in words if CAUSE.search(line)]
+        causes = [line for line in words if CAUSE.search(line)]
+        if self.popen.args[0] == "mpirun":  # its own causes come first, in many lines
+            causes = causes or words
         word = (causes[:1] or words[-1:] or [f"status {self.popen.returncode}"])[0]
         return f"{self.host}: {what}: {word}"
 
