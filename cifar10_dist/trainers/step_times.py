@@ -48,41 +48,38 @@ class TimedTrainer(WorkerTrainer):
         if self._clock is None:
             super()._allreduce_grads()
             return
-        written = [number.copy() for number in self._last_written]
+        self._clock.note([number.copy() for number in self._last_written])
         super()._allreduce_grads()
-        self._clock.watch(written, mx.nd.add_n(*self._summed))
+        self._clock.note([mx.nd.add_n(*self._summed)])
 
 
 class StepClock:
-    """A thread that notes when the arrays of each step are computed."""
+    """A thread that notes when arrays are computed: two times for each step."""
 
     def __init__(self):
-        self._queue, self._error = queue.Queue(), None
-        self._steps, self._summed_at = [], math.nan
+        self._queue, self._times, self._error = queue.Queue(), [], None
         threading.Thread(target=self._run, daemon=True).start()
 
-    def watch(self, written, summed):
-        """Take what copies gradients before they are added up (a list), and after (an array)."""
+    def note(self, arrays):
+        """Note when these are computed: copies of a step's gradients, then what reads its sums."""
         self._raise_error()
-        self._queue.put((*written, summed))
+        self._queue.put(arrays)
 
     def take(self):
         """Wait for the steps since the last call; return them as ``measure_steps`` does."""
         self._queue.join()
         self._raise_error()
-        steps, self._steps, self._summed_at = self._steps, [], math.nan
-        return steps
+        times, self._times = self._times, []
+        ready, summed = times[::2], times[1::2]
+        begun = [math.nan, *summed]  # zip ends with the shortest
+        return [(r - b, s - r) for b, r, s in zip(begun, ready, summed)]
 
     def _run(self):
         while True:
-            *written, summed = self._queue.get()
             try:
-                for array in written:
+                for array in self._queue.get():
                     array.wait_to_read()
-                ready = time.monotonic()
-                summed.wait_to_read()
-                computing, self._summed_at = ready - self._summed_at, time.monotonic()
-                self._steps.append((computing, self._summed_at - ready))
+                self._times.append(time.monotonic())
             except mx.MXNetError as error:
                 self._error = error
             self._queue.task_done()
