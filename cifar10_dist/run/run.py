@@ -154,18 +154,18 @@ class Run:
         seconds, counts, steps = self._trained
         computing, waiting = np.reshape(steps, (-1, 2)).T
         waited, speed = waiting.sum(), counts[-1] / max(seconds, 1e-9)
-        quartiles = self._slow_worker.quartiles(computing[1:])
-        rows = self._workers.gather([speed, seconds - waited, waited, *quartiles, *counts])
+        described = self._slow_worker.add(computing[1:])
+        rows = self._workers.gather([speed, seconds - waited, waited, *described, *counts])
         for rank, (speed, computed, waited) in enumerate(rows[:, :3]):
             found[f"samples_per_s_worker_{rank}"] = speed
             if steps:
                 found[f"seconds_computing_worker_{rank}"] = computed
                 found[f"seconds_waiting_worker_{rank}"] = waited
-        line = self._slow_worker.find(rows[:, 3:5])
+        line = self._slow_worker.judge(rows[:, 3:6])
         if line and self._workers.rank == 0:
             warn(line)
         if self._args.log_dir:
-            found.update(train_results(rows[:, 5:].sum(axis=0), self._args.top_k))
+            found.update(train_results(rows[:, 6:].sum(axis=0), self._args.top_k))
             found["gradient_norm"] = gradient_norm(self._trainer)
         return found
 

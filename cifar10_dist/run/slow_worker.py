@@ -3,7 +3,8 @@
 import numpy as np
 
 LEAST_STEPS = 30  # to judge by
-LEAST_RATIO = 1.3  # of what three quarters of a worker's steps take at least, to the others' median
+LEAST_S = 5  # of the slow worker's steps: another program may hold a processor for a moment
+LEAST_RATIO = 1.3  # of what three quarters of its steps take at least, to the others' median
 
 
 class SlowWorker:
@@ -15,36 +16,29 @@ class SlowWorker:
     def __init__(self):
         self._steps, self._told = [], None
 
-    def quartiles(self, seconds):
-        """Return what this worker's steps took since the last time it was known.
-
-        Parameters
-        ----------
-        seconds : iterable of float
-            What further steps took. The number of steps is the same on all workers.
+    def add(self, seconds):
+        """Take what further steps took, as many on all workers; describe all that are not judged.
 
         Returns
         -------
-        ndarray, shape (2,)
-            Lower quartile and median, in seconds; NaN as long as there are too few steps.
+        list of float
+            Seconds of this worker's steps: lower quartile, median and sum; zeros if there are none.
         """
         self._steps.extend(seconds)
-        if len(self._steps) < LEAST_STEPS:
-            return np.full(2, np.nan)
-        steps, self._steps = self._steps, []
-        return np.percentile(steps, [25, 50])
+        return [*np.percentile(self._steps or [0], [25, 50]), sum(self._steps)]
 
-    def find(self, quartiles):
+    def judge(self, rows):
         """Return a line about a worker that is slow and was not told before, else None.
 
         Parameters
         ----------
-        quartiles : ndarray, shape (workers, 2)
-            What :meth:`quartiles` has returned on each worker.
+        rows : ndarray, shape (workers, 3)
+            What :meth:`add` has returned on each worker, the same rows on all of them.
         """
-        if len(quartiles) == 1 or np.isnan(quartiles).any():
+        low, medians, sums = rows.T
+        if len(self._steps) < LEAST_STEPS or sums.max() < LEAST_S:
             return None
-        low, medians = quartiles.T
+        self._steps = []
         slow = int(low.argmax())
         others = np.median(np.delete(medians, slow))
         if low[slow] <= LEAST_RATIO * others or slow == self._told:

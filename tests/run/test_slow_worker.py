@@ -41,7 +41,9 @@ def test_nothing_is_told_of_workers_that_take_equally_long(tmp_path):
 
 def told(judge, *seconds):
     """What is told after steps that took each worker this long."""
-    return judge.find(np.array([[value, value] for value in seconds]))
+    rows = np.array([SlowWorker().add([value] * LEAST_STEPS) for value in seconds])
+    judge.add([seconds[0]] * LEAST_STEPS)
+    return judge.judge(rows)
 
 
 def test_a_worker_is_told_again_only_after_another_one():
@@ -53,24 +55,27 @@ def test_a_worker_is_told_again_only_after_another_one():
     assert told(judge, 1, 1, 1, 1.6).startswith("worker 3")
 
 
-def test_one_worker_alone_is_not_slow():
-    assert told(SlowWorker(), 1) is None
+def test_steps_of_short_epochs_are_judged_together():
+    """Too few steps, too little time, then both are enough; with the next it begins anew."""
+    workers = [SlowWorker(), SlowWorker()]
+    for count, of_second, is_told in ((29, 1, False), (1, 1, True), (29, 9, False)):
+        rows = np.array([workers[0].add([0.1] * count), workers[1].add([of_second] * count)])
+        assert [bool(worker.judge(rows)) for worker in workers] == [is_told] * 2
+    assert told(SlowWorker(), 0.01, 0.1) is None
 
 
-def test_too_few_steps_wait_for_those_of_the_next_epoch():
-    worker, few = SlowWorker(), LEAST_STEPS - 1
-    assert np.isnan(worker.quartiles([1] * few)).all()
-    assert worker.find(np.array([[1, 1], [np.nan, np.nan]])) is None
-    assert worker.quartiles([3]).tolist() == [1, 1]
-    assert worker.quartiles([3] * LEAST_STEPS).tolist() == [3, 3]
+def test_one_worker_alone_and_no_steps_are_nothing_to_judge():
+    judge = SlowWorker()
+    assert judge.judge(np.array([judge.add([])])) is None
 
 
 def test_equal_workers_on_a_disturbed_machine_are_not_told():
     """Every step of each worker is disturbed for itself: some take three times as long."""
     rng, judge = np.random.RandomState(0), SlowWorker()
     for _ in range(1000):
-        steps = rng.lognormal(0, 0.5, (3, LEAST_STEPS))
-        assert judge.find(np.array([SlowWorker().quartiles(row) for row in steps])) is None
+        first, *others = rng.lognormal(0, 0.5, (3, LEAST_STEPS))
+        rows = [judge.add(first), *(SlowWorker().add(steps) for steps in others)]
+        assert judge.judge(np.array(rows)) is None
 
 
 def test_times_are_those_of_the_background_and_of_one_epoch():
