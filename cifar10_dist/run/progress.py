@@ -130,14 +130,13 @@ class Progress:
 
         Returns
         -------
-        speed : float
-            Samples/s of this worker.
+        seconds : float
         counts : ndarray, shape (4,)
             Of this worker's examples, as they were trained: right, right among the first k, summed
             loss, and how many. The second and third are 0 without log_dir.
         """
         self._trained_s = time.time() - self._epoch_start
-        return self._counts[-1] / max(self._trained_s, 1e-9), self._counts
+        return self._trained_s, self._counts
 
     def epoch_done(self, epoch, result, lr, more=None):
         """Report an epoch.

@@ -2,12 +2,15 @@
 
 from collections import deque
 
+import numpy as np
+
 from command_line.options import explain_defaults
 from ground.finite import check_parameters, warn_of_scores
 from ground.messages import report, warn
 from run.metrics import gradient_norm, run_name, train_results
 from run.progress import Progress, profiled
 from run.seeds import draws_numbers, seed_step
+from run.slow_worker import SlowWorker
 from saving.saver import Saver
 
 STEPS_AHEAD = 2  # that Python may queue before MXNet has computed them
@@ -42,7 +45,8 @@ class Run:
         self._saver = Saver(args, start.describe(dtype), start, net, trainer, workers, session)
         self._epoch, self._steps_done = start.epoch, start.step  # where the loop is
         self.is_over, self._queued = False, deque()
-        self._trained = 0.0, ()  # samples/s, and what was counted, see Progress.trained
+        self._trained = 0.0, (), ()  # of an epoch: seconds, what was counted, what its steps took
+        self._slow_worker = SlowWorker()
         self._is_seeded = draws_numbers(net, args.optimizer)
         name = run_name(args, dtype, workers.count, len(trainer.devices))
         self._progress = Progress(
@@ -108,7 +112,8 @@ class Run:
         """
         self._queued.clear()
         check_parameters(self._net, f"Epoch {epoch}")
-        self._trained = self._progress.trained()  # all is computed: the check has waited for it
+        # All is computed: the check has waited for it.
+        self._trained = *self._progress.trained(), self._trainer.measure_steps()
         return self._saver.stopped_within(epoch, self._steps_done)
 
     def is_test_due(self, epoch):
@@ -125,7 +130,10 @@ class Run:
             Of :func:`training.evaluate`, or empty: not tested.
         """
         target, accuracy = self._args.target_accuracy, result.get("accuracy")
-        self._progress.epoch_done(epoch, result, self._trainer.learning_rate, self._measurements())
+        measured, slow_worker = self._measurements()
+        self._progress.epoch_done(epoch, result, self._trainer.learning_rate, measured)
+        if slow_worker and self._workers.rank == 0:
+            warn(slow_worker)
         # All workers have the same accuracy, so all stop here or none does.
         has_reached = bool(result and target and accuracy >= target)
         if has_reached:
@@ -144,15 +152,29 @@ class Run:
         return epoch + 1 == self._args.num_epochs
 
     def _measurements(self):
-        """Return what is told of an epoch besides its test, by name, the same on all workers."""
+        """Return what is told of an epoch besides its test, the same on all workers.
+
+        Returns
+        -------
+        found : dict of str to float
+        slow_worker : str or None
+            A line about a worker that all others wait for.
+        """
         found = self._trainer.measure_staleness(self._workers)
-        speed, counts = self._trained
-        rows = self._workers.gather([speed, *counts])
-        found.update({f"samples_per_s_worker_{rank}": row[0] for rank, row in enumerate(rows)})
+        seconds, counts, steps = self._trained
+        computing, waiting = np.reshape(steps, (-1, 2)).T
+        waited, speed = waiting.sum(), counts[-1] / max(seconds, 1e-9)
+        described = self._slow_worker.add(computing[1:])
+        rows = self._workers.gather([speed, seconds - waited, waited, *described, *counts])
+        for rank, (speed, computed, waited) in enumerate(rows[:, :3]):
+            found[f"samples_per_s_worker_{rank}"] = speed
+            if steps:
+                found[f"seconds_computing_worker_{rank}"] = computed
+                found[f"seconds_waiting_worker_{rank}"] = waited
         if self._args.log_dir:
-            found.update(train_results(rows[:, 1:].sum(axis=0), self._args.top_k))
+            found.update(train_results(rows[:, 6:].sum(axis=0), self._args.top_k))
             found["gradient_norm"] = gradient_norm(self._trainer)
-        return found
+        return found, self._slow_worker.judge(rows[:, 3:6])
 
 
 def introduce(args, images, loader, trainer, workers):

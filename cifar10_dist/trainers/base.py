@@ -63,6 +63,17 @@ class JobTrainer(mx.gluon.Trainer):
         """
         return {}
 
+    def measure_steps(self):
+        """Return how long each step since the last call took this worker.
+
+        Returns
+        -------
+        list of tuple
+            Seconds of computing, from the sums of the step before to this step's gradients (NaN in
+            the first step), and of waiting for their sums. Empty if no other worker is waited for.
+        """
+        return []
+
     def explain(self):
         """Return lines for the user on what this way of training does."""
         return []

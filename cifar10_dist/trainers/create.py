@@ -19,7 +19,7 @@ from trainers.lookahead import Lookahead
 from trainers.optimizers import EVERYWHERE, OURS
 from trainers.schedule import ResumedScheduler, create_schedule, scaled_learning_rate
 from trainers.shared_memory import SharedBuckets, share_memory
-from trainers.worker_trainer import WorkerTrainer
+from trainers.step_times import TimedTrainer
 
 
 def create_trainer(args, dtype, net, ctx, store, workers, steps_per_epoch, steps_done=0):
@@ -72,7 +72,7 @@ class Plan:
         period, num_steps = self.args.lookahead, self.steps_per_epoch * self.args.num_epochs
         lookahead = Lookahead(self.learned, period, num_steps) if period else None
         more = {"steps_done": self.steps_done, "lookahead": lookahead}
-        return WorkerTrainer(self.params, optimizer, schedule, store, exchange, compression, **more)
+        return TimedTrainer(self.params, optimizer, schedule, store, exchange, compression, **more)
 
     @property
     def learned(self):

@@ -18,6 +18,7 @@ from trainers.base import JobTrainer
 from trainers.buckets import Buckets
 from trainers.compression import TwoBits
 from trainers.shared_memory import SharedBuckets, SharedMemory
+from trainers.step_times import TimedTrainer
 from trainers.worker_trainer import Exchange, WorkerTrainer
 from training import CrossEntropy, forward_backward, split_batch
 from workers import Workers
@@ -26,7 +27,8 @@ TIME_BUDGET_S = 10
 SGD = {"learning_rate": 0.1, "momentum": 0.9}
 DOCUMENTED = {
     *("devices", "learned", "learning_rate", "loss_scale", "unsaved", "loss_divisor", "step"),
-    *("pull_weights", "measure_staleness", "explain", "collect_state", "restore_state"),
+    *("pull_weights", "measure_staleness", "measure_steps", "explain"),
+    *("collect_state", "restore_state"),
 }
 HELD_AS = ("trainer", "_trainer")  # the names of a Trainer outside its room
 
@@ -55,6 +57,7 @@ def shared_memory():
 
 TRAINERS = {
     WorkerTrainer: lambda params: WorkerTrainer(params, mx.optimizer.SGD(**SGD), lambda step: 0.1),
+    TimedTrainer: lambda params: TimedTrainer(params, mx.optimizer.SGD(**SGD), lambda step: 0.1),
     AsyncTrainer: lambda params: AsyncTrainer(
         params, mx.optimizer.SGD(**SGD), mx.kv.create("local")
     ),
@@ -112,6 +115,7 @@ def test_every_trainer_does_a_job_from_its_first_step_to_its_checkpoint(kind):
     assert [param.name for param in trainer.learned] == sorted(net.collect_params())
     assert (trainer.learning_rate, trainer.loss_scale, trainer.explain()) == (0.1, 1, [])
     assert set(trainer.measure_staleness(workers).values()) <= {0}
+    assert trainer.measure_steps() == []  # there is no other worker
     assert_goes_on(trainer, TRAINERS[kind](small_network().collect_params()))
 
 

@@ -1,0 +1,28 @@
+"""The training program; worker 1 takes much longer for a step than the others.
+
+argv: the program's own flags.
+"""
+
+import os
+import sys
+import time
+
+import mxnet_setup  # noqa: F401  first
+
+import cifar10_dist
+from ground.failure import exit_with
+from training import forward_backward
+
+
+def slowly(*batch):
+    """Wait, as for a slow disk, and compute thrice: backward writes the same gradients anew."""
+    time.sleep(0.17)
+    for _ in range(3):
+        outputs = forward_backward(*batch)
+    return outputs
+
+
+if os.environ.get("LAUNCH_WORKER_ID") == "1":
+    cifar10_dist.forward_backward = slowly
+if __name__ == "__main__":
+    exit_with(lambda: cifar10_dist.main(sys.argv[1:]), "slow_one.py")
