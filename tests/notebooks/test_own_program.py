@@ -123,7 +123,7 @@ def test_a_killed_job_goes_on_as_if_it_had_not_been_killed(tmp_path, options):
     job = run_mistake(tmp_path, "killed", *files, *options, launcher=restart)
     assert "was killed by SIGKILL: restarting" in job.text()
     files = "--checkpoint", tmp_path / "other", "--save", tmp_path / "whole"
-    whole = run(tmp_path, RESTARTABLE, *files, *options)
+    run(tmp_path, RESTARTABLE, *files, *options)
     assert [len(epoch) for epoch in epochs(job)] == [3, 3, 3]
     assert_equal(parameters(tmp_path / "killed"), parameters(tmp_path / "whole"), 1e-3)
 

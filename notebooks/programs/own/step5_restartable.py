@@ -41,7 +41,9 @@ def create_net(batch_norm):
 
 def split_range(length, num_parts, part):
     """Return where one of ``num_parts`` near-equal parts of ``range(length)`` starts and stops."""
-    return length * part // num_parts, length * (part + 1) // num_parts
+    size, longer = divmod(length, num_parts)  # the first parts are longer by one
+    start = part * size + min(part, longer)
+    return start, start + size + (part < longer)
 
 
 def share_weights(trainer):
