@@ -90,4 +90,4 @@ def distance(one, other):
 def _plain(text):
     """Leave out the folders of this machine."""
     text = text.replace(SCRATCH.name, "scratch")
-    return text.replace(f"{ROOT}{os.sep}", "").replace("notebooks/programs/own/", "")
+    return text.replace(f"{ROOT}{os.sep}", "")
