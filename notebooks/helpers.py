@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import difflib
 import html
 import inspect
 import io
@@ -17,7 +18,7 @@ from IPython.display import HTML, display
 from PIL import Image
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
+from pygments.lexers import DiffLexer, PythonLexer
 
 ROOT = Path(__file__).resolve().parent.parent
 STARTED = time.time()
@@ -109,3 +110,20 @@ def figure(fig, alt):
     data = base64.b64encode(image.getvalue()).decode()
     display(HTML(f'<img alt="{html.escape(alt)}" src="data:image/png;base64,{data}">'))
     plt.close(fig)
+
+
+def show_difference(before, after):
+    """Display what turns one module or function into another: lines that go (-) and come (+).
+
+    ``before`` is None for a module that is new.
+    """
+    old, new = (
+        inspect.getsource(source).splitlines() if source else [] for source in (before, after)
+    )
+    changes = difflib.unified_diff(old, new, n=2, lineterm="")
+    lines = [line for line in changes if not line.startswith(("---", "+++"))]
+    lexer, kept = DiffLexer(), ["⋯" if line.startswith("@@") else line for line in lines]
+    if not before:
+        lexer, kept = PythonLexer(), new
+    style = HtmlFormatter(noclasses=True, nobackground=True, prestyles=FACE)
+    display(HTML(highlight("\n".join(kept), lexer, style)))

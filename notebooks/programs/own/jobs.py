@@ -1,0 +1,93 @@
+"""Run the programs of notebook 04, and print the lines that matter of what they print."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parents[2]
+SCRATCH = tempfile.TemporaryDirectory()  # of what the programs write
+EPOCH = re.compile(r"(?:\[worker (\d+)\] )?Epoch (\d+): (\d+) examples, (\w+) (\S+), weights (\S+)")
+NOT_SHOWN = re.compile(
+    r'\[launch\] +(Traceback|File ".*site-packages|raise |self\.)|its last lines'
+)
+
+
+@dataclass
+class Job:
+    """How a job ended, what it printed, and the numbers of its epochs.
+
+    ``epochs[epoch][rank]`` is ``(examples, accuracy, weights)``, the last two as printed.
+    """
+
+    status: int
+    text: str
+    epochs: dict = field(default_factory=dict)
+
+
+def job(program, *options, workers=0, launcher=(), also="", quiet=False):
+    """Run a program, print a line for each worker and epoch, and return the :class:`Job`.
+
+    Parameters
+    ----------
+    program : str
+        ``step4_right``, or a path.
+    options : words for the program; ``scratch/`` stands for a folder for its files
+    workers : int
+        0 starts the program without the launcher.
+    launcher : words for the launcher
+    also : str
+        Lines in which this regular expression is found are printed, too.
+    quiet : bool
+        Print nothing.
+    """
+    path = Path(program) if str(program).endswith(".py") else FOLDER / f"{program}.py"
+    words = ["python", path.resolve(), *options]
+    if workers:
+        words = ["python", ROOT / "tools/launch.py", "-n", workers, "-s", 1, *launcher, *words]
+    shown = " ".join(_plain(str(word)) for word in words)
+    real = [str(word).replace("scratch/", f"{SCRATCH.name}/") for word in words]
+    command = [sys.executable if word == "python" else word for word in real]
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    done = subprocess.run(command, cwd=ROOT, env=environ, timeout=170, **pipe)
+    result = Job(done.returncode, done.stdout)
+    for rank, epoch, examples, _, *numbers in EPOCH.findall(done.stdout):
+        result.epochs.setdefault(int(epoch), {})[int(rank or 0)] = int(examples), *numbers
+    lines = [line for line in done.stdout.splitlines() if EPOCH.search(line)]
+    lines.sort(key=lambda line: (re.search(r"Epoch \d+", line)[0], line))
+    if also:
+        others = [line for line in done.stdout.splitlines() if re.search(also, line)]
+        lines += [line for line in others if not EPOCH.search(line) and not NOT_SHOWN.search(line)]
+    if done.returncode:
+        lines.append(f"exit status {done.returncode}")
+    if not quiet:
+        print("\n".join([f"$ {shown}", *map(_plain, lines)]))
+    return result
+
+
+def changed_step(name):
+    """Write a step with a mistake put in, see ``mistakes.py``; return its path."""
+    from programs.own.mistakes import changed
+
+    path = Path(SCRATCH.name, f"{name.replace(' ', '_')}.py")
+    path.write_text(changed(name), encoding="utf-8")
+    return path
+
+
+def distance(one, other):
+    """Return the largest difference between the parameters in two files of ``scratch/``."""
+    import mxnet as mx
+
+    saved = [mx.nd.load(str(Path(SCRATCH.name, name))) for name in (one, other)]
+    return max(float(abs(saved[0][key] - saved[1][key]).max().asscalar()) for key in saved[0])
+
+
+def _plain(text):
+    """Leave out the folders of this machine."""
+    text = text.replace(SCRATCH.name, "scratch")
+    return text.replace(f"{ROOT}{os.sep}", "")
