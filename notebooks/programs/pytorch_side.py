@@ -6,8 +6,8 @@ PyTorch wants a newer NumPy than MXNet, so it lives in an environment of its own
     .venv-peers/bin/python notebooks/programs/pytorch_side.py NAME ARGUMENT ...   # one, as JSON
     .venv-peers/bin/python notebooks/programs/pytorch_side.py save                # keep all
 
-``from_gluon`` needs a file that the notebook writes: its saved result stays, unless it is named
-(``save FILE``). The notebook imports this file without PyTorch, to show its functions.
+``from_gluon`` needs a file that the notebook writes, so its result is not saved. The notebook
+imports this file without PyTorch, to show its functions.
 """
 
 import datetime
@@ -122,15 +122,6 @@ def data_parallel_steps():
     return weights
 
 
-def autocast():
-    layer = nn.Linear(2, 2, bias=False)
-    with torch.autocast("cpu", torch.bfloat16):
-        scores = layer(torch.ones(1, 2))
-        loss = nn.CrossEntropyLoss()(scores, torch.tensor([0]))
-    tensors = {"weight": layer.weight, "scores": scores, "loss": loss}
-    return {name: str(tensor.dtype).partition(".")[2] for name, tensor in tensors.items()}
-
-
 def scores_of_drawn_weights():
     net = create_network("fast")
     shapes = {k: list(v.shape) for k, v in net.state_dict().items() if "num_batches" not in k}
@@ -160,19 +151,25 @@ def from_gluon(path):
 
 
 ON_TWO = [data_parallel_steps]
-ALL = [one_device, falling_rate, batchnorm, first_weights, split, *ON_TWO]
-ALL += [autocast, scores_of_drawn_weights, from_gluon]
+SAVABLE = [one_device, falling_rate, batchnorm, first_weights, split, *ON_TWO]
+SAVABLE += [scores_of_drawn_weights]
 ARGUMENTS = {split: (21, 2)}
 
 
-def in_pytorch(function, *arguments):
-    """Return what a function gives in PyTorch: now if it is installed, else what was saved.
+def python_of_pytorch():
+    """Return the path of a Python that has PyTorch, or None if there is none.
 
     It is looked for in ``.venv-peers``, where ``make bench`` puts it, or where the environment
     variable ``TUTORIAL_PYTORCH`` says: the path of a Python.
     """
     python = os.environ.get("TUTORIAL_PYTORCH", HERE.parents[2] / ".venv-peers" / "bin" / "python")
-    if Path(python).exists():
+    return python if Path(python).exists() else None
+
+
+def in_pytorch(function, *arguments):
+    """Return what a function gives in PyTorch: now if it is installed, else what was saved."""
+    python = python_of_pytorch()
+    if python:
         answer = _ask(python, function, *arguments)
         print(f"PyTorch {answer['version']}, run now")
     else:
@@ -197,14 +194,13 @@ def _ask(python, function, *arguments):
 def main(name, *arguments):
     """Print one result as JSON, or save all."""
     if name == "save":
-        kept = json.loads(SAVED.read_text()) if SAVED.exists() else {}
-        for function in ALL:
-            given = arguments if function is from_gluon else ARGUMENTS.get(function, ())
-            if function is not from_gluon or given:
-                kept[function.__name__] = _ask(sys.executable, function, *given)
+        kept = {
+            function.__name__: _ask(sys.executable, function, *ARGUMENTS.get(function, ()))
+            for function in SAVABLE
+        }
         SAVED.write_text(json.dumps(kept, indent=1) + "\n")
         return
-    function = next(one for one in ALL if one.__name__ == name)
+    function = next(one for one in [*SAVABLE, from_gluon] if one.__name__ == name)
     words = [int(word) if word.isdigit() else word for word in arguments]
     result = function(*words)
     if not dist.is_initialized() or dist.get_rank() == 0:
