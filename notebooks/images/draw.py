@@ -313,6 +313,43 @@ def read_ahead(card):
     card.text(862, 442, "time", size=15, anchor="end", colour=GREY)
 
 
+@picture(458, "Which store, how many servers, which batch, which type")
+def which_store(card):
+    """Left, the store. One process: device. Several, and they may overtake each other: dist_async.
+    If not, and each has several GPUs: dist_device_sync. With one device each: dist_sync. Right, the
+    servers: as many as workers, or one a host if a host has several workers. The batch: the global
+    batch, divided by the workers. The type: float32, and 16 bits once measured."""
+    questions = (
+        ("more than one process?", "no", "device"),
+        ("may workers overtake each other?", "yes", "dist_async"),
+        ("several GPUs in each worker?", "yes", "dist_device_sync"),
+    )
+    for i, (question, answer, store) in enumerate(questions):
+        y = 40 + 114 * i
+        card.box(28, y, 276, 64, GREY, 0.06)
+        card.text(40, y + 37, question, size=14, anchor="start")
+        card.arrow((304, y + 32), (384, y + 32))
+        card.text(352, y + 22, answer, size=15)
+        card.box(384, y + 8, 172, 48, GREEN)
+        card.code(470, y + 37, store)
+        card.arrow((166, y + 64), (166, y + 114))
+        card.text(182, y + 92, "yes" if answer == "no" else "no", size=15, anchor="start")
+    card.box(80, 382, 172, 48, GREEN)
+    card.code(166, 411, "dist_sync")
+    card.text(270, 411, "in doubt: this one", size=15, anchor="start", colour=GREY)
+    for y, name, words in (
+        (
+            40,
+            "how many servers?",
+            "one worker a host: one for each\nworker; else one for each host",
+        ),
+        (184, "which batch?", "global batch / workers, each;\nlarger: mend the rate first (07)"),
+        (328, "which type?", "float32 until it trains well;\nthen measure 16 bits (09)"),
+    ):
+        card.panel(590, y, 282, 102, BLUE, name)
+        card.text(604, y + 58, words, size=14, anchor="start")
+
+
 def main(folder):
     """Write all pictures into a folder."""
     for draw, height, title in PICTURES:

@@ -1,7 +1,4 @@
-"""Count the bytes that a worker sends and receives: array by array, then in a training step.
-
-With a word, ``servers`` or ``auto``, in a step of the training program with that ``--allreduce``.
-"""
+"""Count the bytes that a worker sends and receives: array by array, then in a training step."""
 
 import json
 import os
@@ -15,12 +12,9 @@ import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never 
 
 import mxnet as mx
 
-from command_line.parse import parse_args
 from ground.failure import exit_with
 from networks.by_name import network_by_name
-from trainers.create import create_trainer
 from training import CrossEntropy, forward_backward
-from workers import Workers
 
 # Size of the array of each key; the keys are above those of the Trainer, which count from 0.
 ARRAYS = {600: 1000, 601: 2000, 602: 3000, 603: 999_999, 604: 1_000_000}
@@ -28,11 +22,8 @@ ARRAYS = {600: 1000, 601: 2000, 602: 3000, 603: 999_999, 604: 1_000_000}
 
 def main():
     store, counter = mx.kv.create("dist_sync"), Counter()
-    if sys.argv[1:]:
-        count_program(store, counter, sys.argv[1])
-    else:
-        count_arrays(store, counter)
-        count_trainer(store, counter)
+    count_arrays(store, counter)
+    count_trainer(store, counter)
     store._barrier()  # nobody leaves while others still need the servers
 
 
@@ -57,21 +48,6 @@ def count_trainer(store, counter):
     trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1}, **options)
     counts = count_second_step(net, trainer, counter)
     print(json.dumps({"rank": store.rank, **counts}))
-
-
-def count_program(store, counter, allreduce):
-    """Count a step of the training program's Trainer, and the messages that it sends."""
-    args = parse_args(["--kv-store", "dist", "--allreduce", allreduce])
-    net = network_by_name("resnet18_v1", 10, (3, 32, 32), [mx.cpu()])
-    trainer = create_trainer(
-        args, args.dtype, net, [mx.cpu()], store, Workers(store), steps_per_epoch=2
-    )
-    sent, pushpull = [], store.pushpull  # of both steps
-    store.pushpull = lambda key, *args, **options: (
-        sent.append(key) or pushpull(key, *args, **options)
-    )
-    counts = count_second_step(net, trainer, counter)
-    print(json.dumps({"rank": store.rank, "messages": len(sent) // 2, **counts}))
 
 
 def count_second_step(net, trainer, counter):

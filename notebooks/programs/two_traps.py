@@ -1,4 +1,4 @@
-"""Two ways to get lost in dist_sync: a push too many, and a push too few. For two workers."""
+"""Two ways to get lost in dist_sync: two pushes before a pull, and one push too many."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ def main():
     for key in range(2):
         store.init(key, mx.nd.zeros(1))
     push_twice(store)
-    push_once_less(store)
+    push_once_more(store)
     store._barrier()  # nobody leaves while others still need the servers
 
 
@@ -31,28 +31,24 @@ def push_twice(store):
     store.push(0, second)
     total = mx.nd.zeros(1)
     store.pull(0, out=total)
-    say(rank=store.rank, twice=int(total.asscalar()))
+    print(json.dumps({"rank": store.rank, "twice": int(total.asscalar())}))
     if store.rank == 1:
         store._barrier()
 
 
-def push_once_less(store):
-    """Rank 0 has three batches, rank 1 only two: it hesitates, then pushes zeros."""
-    for step in range(3):
-        has_batch = step < 3 - store.rank
-        if not has_batch:
-            time.sleep(2)
-        value = mx.nd.full(1, int(has_batch))
-        pushed = time.monotonic()  # seconds, by a clock that all processes of a machine share
-        store.push(1, value)
-        store.pull(1, out=value)
-        total = int(value.asscalar())
-        say(rank=store.rank, step=step, sum=total, pushed=pushed, answered=time.monotonic())
-
-
-def say(**facts):
-    """Print a line of JSON, times to the hundredth of a second."""
-    print(json.dumps({k: round(v, 2) for k, v in facts.items()}))
+def push_once_more(store):
+    """Rank 0 pushes four times, its second value by mistake; rank 1 three times, then a zero."""
+    values = (1, 100, 1, 1) if store.rank == 0 else (2, 2, 2, 0)
+    sums, seconds = [], []
+    for value in values:
+        if value == 0:
+            time.sleep(2)  # without this last push, rank 0 would wait for ever
+        pushed, total = time.monotonic(), mx.nd.full(1, value)
+        store.push(1, total)
+        store.pull(1, out=total)
+        sums.append(int(total.asscalar()))
+        seconds.append(round(time.monotonic() - pushed, 1))
+    print(json.dumps({"rank": store.rank, "sums": sums, "seconds": seconds}))
 
 
 if __name__ == "__main__":

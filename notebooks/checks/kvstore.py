@@ -1,0 +1,70 @@
+"""The checks of notebook 03: unequal workers, a stranger's log, a rate for stale gradients."""
+
+import inspect
+import json
+import re
+
+from checks import say
+from helpers import ROOT, run_quietly
+from programs.stale_toy import largest_rate
+
+# Printed by three workers that push 1, 10 and 100, one of which pushed once more.
+STRANGERS_LOG = """\
+step 0: rank 0 pulls 111
+step 0: rank 1 pulls 111
+step 0: rank 2 pulls 111
+step 1: rank 1 pulls 111
+step 1: rank 0 pulls 111
+step 1: rank 2 pulls 111
+step 2: rank 0 pulls 21
+step 2: rank 1 pulls 21
+step 3: rank 0 pulls 111
+step 3: rank 1 pulls 111
+step 2: rank 2 pulls 111
+step 4: rank 0 pulls 111
+step 4: rank 1 pulls 111
+step 3: rank 2 pulls 111
+(nothing more)"""
+STALENESS = 4  # of exercise 2
+
+
+def check_sums(sums_of_all):
+    """Run it on three real workers with two gradients, one and none."""
+    file = ROOT / "build" / "notebook-03" / "answer.py"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(inspect.getsource(sums_of_all), encoding="utf-8")
+    launch = ["python", "tools/launch.py", "-n", 3, "-s", 1, "--launcher", "local"]
+    job = [*launch, "python", "notebooks/programs/sum_batches.py", file]
+    status, lines = run_quietly(*job)
+    waits = re.findall(r"rank (\d) still waits", "\n".join(lines))
+    if waits:
+        return say(False, f"rank {min(waits)} waits for ever: who pushes less than it does?")
+    if status:
+        errors = [line for line in lines if re.search(r"Error|Warning", line)] or lines[-1:]
+        return say(False, f"the job failed: {errors[-1]}")
+    facts = [json.loads(line.split("] ", 1)[1]) for line in lines if "] {" in line]
+    for fact in sorted(facts, key=lambda fact: fact["rank"]):
+        if fact["sums"] != [[11] * 3, [2] * 3]:
+            wanted = "[[11, 11, 11], [2, 2, 2]]"
+            return say(False, f"rank {fact['rank']} must return {wanted}, not {fact['sums']}")
+    return say(len(facts) == 3, "not all ranks came back")
+
+
+def check_rate(rate):
+    """Compare with the rate at which the toy begins to diverge, within 5 %."""
+    found = largest_rate(STALENESS)
+    ways = "above" if rate > found else "below"
+    return say(abs(rate / found - 1) < 0.05, f"{rate} is {ways} it by more than 5 %")
+
+
+def check_log(answer):
+    """Take the rank that pushed once more, the step, and the rank that waits at the end."""
+    try:
+        rank, step, waits = answer
+    except TypeError:
+        return say(False, "give three numbers")
+    if step != 2:
+        return say(False, "in which step is a sum not 1 + 10 + 100?")
+    if rank != 1:
+        return say(False, "a sum is three pushes: which three make the wrong one?")
+    return say(waits == 2, "which rank has not had all of its answers?")
