@@ -24,7 +24,9 @@ def gpus_of_workers(placed, shares, num_gpus, alt):
             middle = sum(numbers) / len(numbers)
             ink = "black" if place == 1 else "white"
             ax.text(middle, row, name, va="center", ha="center", color=ink)
-    ax.set(xlabel="number of the GPU on its host", xticks=range(num_gpus), xlim=(-0.6, num_gpus - 0.4))
+    ax.set(
+        xlabel="number of the GPU on its host", xticks=range(num_gpus), xlim=(-0.6, num_gpus - 0.4)
+    )
     ax.set_yticks(range(len(placed)))
     ax.set_yticklabels(placed)
     ax.invert_yaxis()
