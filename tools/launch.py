@@ -42,7 +42,7 @@ def main(argv=None):
     args = parse_args(argv)
     try:
         job = plan(args)
-        make_folder(args.log_dir)
+        make_folder(args.job_dir)
         if job.is_to_submit:
             own_words = argv[: len(argv) - len(args.command)]
             return hand_over(job, *script(job, own_words))
@@ -60,15 +60,15 @@ def watch_over(job):
     options, requests = job.options, collections.deque()
     mask = make_mask(job.command, os.environ, *job.env.values())
     console = Console(requests, options.timestamps, options.show, mask, job.way.tells_hosts)
-    record = Record(options.log_dir, job, console.say, mask)
+    record = Record(options.job_dir, job, console.say, mask)
     console.say(overridden(os.environ, job.way.fitting))
-    with noted(requests) as stops, locked(options.log_dir) as is_ours:
+    with noted(requests) as stops, locked(options.job_dir) as is_ours:
         if is_ours:
             status = run_job(job, console, record, requests)
         else:
             status = USAGE
             what = "another job keeps its logs there: name another"
-            console.say(f"--log-dir {options.log_dir}: {what}")
+            console.say(f"--job-dir {options.job_dir}: {what}")
         return ended(status, [*console.writers, record.writer], stops)
 
 

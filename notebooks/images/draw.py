@@ -6,7 +6,7 @@ Blue is always device or worker 0, orange is device or worker 1, and green is wh
 import sys
 from pathlib import Path
 
-from card import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, Card
+from card import BLUE, GREEN, GREY, ORANGE, PAPER, PURPLE, SKY, VERMILLION, Card
 
 OWN = BLUE, ORANGE
 # Heights of bars: four weights, their gradients on two devices, and what an update takes off.
@@ -348,6 +348,31 @@ def which_store(card):
     ):
         card.panel(590, y, 282, 102, BLUE, name)
         card.text(604, y + 58, words, size=14, anchor="start")
+
+
+@picture(440, "A job started over ssh on two hosts")
+def job_over_ssh(card):
+    """The launcher logs in to each host by ssh and starts a supervisor there, which starts the
+    processes of its host: a server and a worker, on the first host the scheduler too. Workers and
+    servers of both hosts exchange gradients and sums by TCP connections of their own."""
+    card.panel(28, 150, 190, 120, GREY, "where you launch", 0.06)
+    card.code(123, 212, "launch.py -n 2")
+    card.code(123, 238, "-H hosts")
+    card.text(262, 132, "ssh", anchor="end")
+    for i, (y, row) in enumerate(((28, 118), (262, 280))):
+        card.panel(330, y, 542, 150, GREY, f"gpu{i + 1}", 0.06)
+        card.arrow((218, 210), (274, 210), (274, y + 80), (350, y + 80), colour=PURPLE)
+        card.node(350, y + 48, 140, 64, PURPLE, "supervisor", "starts and ends")
+        card.arrow((490, y + 80), (540, y + 80))
+        card.box(540, y + 14, 316, 122, PAPER, 0)
+        card.cell(556, row, 124, 40, GREEN, f"server {i}")
+        card.cell(716, row, 124, 40, OWN[i], f"worker {i}")
+        card.line((680, row + 20), (716, row + 20))
+    card.cell(556, 58, 124, 40, GREY, "scheduler")
+    card.line((634, 158), (762, 280))
+    card.line((762, 158), (634, 280))
+    card.text(530, 216, "TCP, any port:", size=15)
+    card.text(530, 236, "gradients and sums", size=15)
 
 
 def main(folder):

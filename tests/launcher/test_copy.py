@@ -50,7 +50,7 @@ def test_folders_and_networks_of_the_users_own_are_copied(tmp_path):
 def test_a_large_file_is_left_out_and_its_absence_explained(tmp_path):
     fill(tmp_path / "here", "data/b [1].bin", size=30_001)
     fill(tmp_path / "here", "data/a.bin", size=30_000)
-    words = ("--sync-max-size", "30kB", "--log-dir", "../log")
+    words = ("--sync-max-size", "30kB", "--job-dir", "../log")
     job, there = copy(tmp_path, *words, command="cat data/b_[1].bin")
     assert there == ["data/a.bin"]
     line = "1 file above 30 kB: data/b [1].bin (30 kB; see --sync-max-size)"

@@ -99,7 +99,12 @@ def test_a_plan_leaves_the_parsed_options_as_they_are():
             ["-n", "2", "--ssh-option", "-Fx", "x"],
             "between if it begins with a dash",
         ),
-        (["-n", "2", "--log-dir", "/dev/null/x", "x"], "--log-dir /dev/null/x: Not a directory"),
+        (["-n", "2", "--job-dir", "/dev/null/x", "x"], "--job-dir /dev/null/x: Not a directory"),
+        (
+            ["-n", "2", "--log-dir", "a", "--job-dir", "b", "x"],
+            "--job-dir b and --log-dir a are two names of one option: give one folder",
+        ),
+        (["-n", "2", "--logdir", "a", "x"], "unknown option '--logdir'; did you mean --job-dir?"),
         (["-n", "2", "no_such_program", "x"], "no_such_program: command not found"),
         (["-n", "2", "/etc/passwd"], "/etc/passwd: command not found"),
     ],
@@ -114,7 +119,7 @@ def test_a_mistake_is_one_line_and_status_2(arguments, why, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-TEXTS = "-H --launcher --sync-dst-dir --sync-exclude --ssh-option --interface --log-dir"
+TEXTS = "-H --launcher --sync-dst-dir --sync-exclude --ssh-option --interface --job-dir"
 
 
 @pytest.mark.parametrize("flag", [*TEXTS.split(), "--env", "--env-worker", "--env-server"])
@@ -150,7 +155,7 @@ def test_only_what_is_asked_for_is_shown_with_its_time(tmp_path):
 def test_the_log_folder_has_a_file_a_process_and_job_json(tmp_path):
     logs = tmp_path / "logs"
     command = shell(worker1="echo hi; exit 5", other="sleep 30")
-    launch(tmp_path, "-n", 2, "--no-check", "--log-dir", logs, command)
+    launch(tmp_path, "-n", 2, "--no-check", "--job-dir", logs, command)
     names = {"scheduler.log", "server-0.log", "server-1.log", "worker-0.log", "worker-1.log"}
     assert {path.name for path in logs.iterdir()} == names | {"job.json"}
     assert (logs / "worker-1.log").read_text() == "hi\n"
@@ -161,9 +166,16 @@ def test_the_log_folder_has_a_file_a_process_and_job_json(tmp_path):
     assert table["scheduler"] == 143
 
 
+@pytest.mark.parametrize("options", ["--log-dir a", "--job-dir a --log-dir a", "--job-dir=a"])
+def test_the_older_name_of_the_log_folder_works_in_front_of_the_command_only(options):
+    args = parse_args(["-n", "1", *options.split(), "train.py", "--log-dir", "b"])
+    assert args.job_dir == "a" and args.command == ["train.py", "--log-dir", "b"]
+    assert parse_args(["-n", "1", "train.py", "--log-dir", "b"]).job_dir is None
+
+
 def test_two_jobs_do_not_mix_their_logs(tmp_path):
     """The first one is killed in the end: its lock goes with it."""
-    options = ("-n", 1, "--no-check", "--log-dir", tmp_path / "logs")
+    options = ("-n", 1, "--no-check", "--job-dir", tmp_path / "logs")
     first = Job(tmp_path, *options, "echo first; exec sleep 60")
     first.wait_for("[worker 0] first")
     second = launch(tmp_path, *options, "echo second")
@@ -180,7 +192,7 @@ def test_two_jobs_do_not_mix_their_logs(tmp_path):
 def test_a_full_disk_ends_the_log_not_the_job(tmp_path):
     (tmp_path / "worker-0.log").symlink_to("/dev/full")
     command = shell(worker0="echo one; sleep 0.2; echo two", other="exit 0")
-    job = launch(tmp_path, "-n", 1, "--no-check", "--log-dir", tmp_path, command)
+    job = launch(tmp_path, "-n", 1, "--no-check", "--job-dir", tmp_path, command)
     assert job.status == 0
     assert job.out.read_text().count("[worker 0]") == 2
     assert "No space left on device: this log ends here" in job.last_words()
@@ -189,7 +201,7 @@ def test_a_full_disk_ends_the_log_not_the_job(tmp_path):
 def test_nobody_sees_a_secret(tmp_path):
     secret = "kB7-very-secret"
     ours = f"DB_PASSWORD:{secret}2"  # as it was typed
-    options = ("--env", "TOKEN", "--env-worker", ours, "--log-dir", tmp_path / "l")
+    options = ("--env", "TOKEN", "--env-worker", ours, "--job-dir", tmp_path / "l")
     command = "echo I have $TOKEN and $DB_PASSWORD; echo $TOKEN >&2; sleep 2; exit 3"
     job = Job(tmp_path, "-n", 1, "--no-check", *options, command, env={"TOKEN": secret})
     job.wait_for("I have")
@@ -203,7 +215,7 @@ def test_nobody_sees_a_secret(tmp_path):
 def test_hiding_a_secret_leaves_job_json_whole(tmp_path):
     """A secret like a part of a number there; one that JSON writes in another way."""
     env = {"TOKEN": str(int(time.time()))[:8], "DB_PASSWORD": 'ab"cd1234'}
-    options = ("--no-check", "--log-dir", tmp_path / "l")
+    options = ("--no-check", "--job-dir", tmp_path / "l")
     job = launch(tmp_path, "-n", 1, *options, 'echo "$DB_PASSWORD" >&2; exit 3', env=env)
     assert job.status == 3
     kept = (tmp_path / "l" / "job.json").read_text()
@@ -214,7 +226,7 @@ def test_hiding_a_secret_leaves_job_json_whole(tmp_path):
 def test_a_word_that_is_not_text_is_passed_on_and_kept(tmp_path):
     word = os.fsdecode(b"x\xff")
     (tmp_path / word).write_text("here\n")
-    options = ("--no-check", "--log-dir", tmp_path / "l")
+    options = ("--no-check", "--job-dir", tmp_path / "l")
     job = launch(tmp_path, "-n", 1, *options, "cat", word, cwd=tmp_path)
     assert job.status == 0 and "[worker 0] here" in job.text(), job.text()
     assert json.loads((tmp_path / "l" / "job.json").read_text())["command"] == ["cat", word]
@@ -357,7 +369,7 @@ def test_variables_reach_the_roles_they_are_for(tmp_path):
 
 def test_a_stall_prints_the_stacks(tmp_path):
     (tmp_path / "wait.py").write_text("import time\ndef waits():\n    time.sleep(60)\nwaits()\n")
-    options = ["--stall-timeout", 1.5, "--log-dir", tmp_path / "logs"]
+    options = ["--stall-timeout", 1.5, "--job-dir", tmp_path / "logs"]
     job = launch(
         tmp_path, "-n", 1, "--no-check", *options, f"true; python {tmp_path}/wait.py; true"
     )

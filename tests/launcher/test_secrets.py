@@ -13,7 +13,7 @@ TIME_BUDGET_S = 10
 def test_a_name_that_only_contains_a_secrets_word_hides_nothing(tmp_path):
     env = {"AUTHOR": "Epoch 12", "MONKEY": "accuracy", "KEYBOARD": "validation"}
     command = "echo Epoch 12 accuracy validation --max-tokens 100"
-    job = launch(tmp_path, "-n", 1, "--no-check", "--log-dir", tmp_path / "l", command, env=env)
+    job = launch(tmp_path, "-n", 1, "--no-check", "--job-dir", tmp_path / "l", command, env=env)
     assert "[worker 0] Epoch 12 accuracy validation --max-tokens 100" in job.text()
     log = (tmp_path / "l" / "worker-0.log").read_text()
     assert log == "Epoch 12 accuracy validation --max-tokens 100\n"
@@ -30,7 +30,7 @@ BARE = ("-n", 1, "--env", "TOKEN_X", "--env-worker", "Y=5", "--no-check")
 
 
 def test_of_a_variable_that_is_given_by_its_name_only_the_name_is_kept(tmp_path):
-    job = launch(tmp_path, *BARE, "--log-dir", tmp_path, "echo $TOKEN_X", env={"TOKEN_X": "kB7-x"})
+    job = launch(tmp_path, *BARE, "--job-dir", tmp_path, "echo $TOKEN_X", env={"TOKEN_X": "kB7-x"})
     assert job.text().count("kB7-x") == 3  # in its output it is whatever the program shows
     kept = (tmp_path / "job.json").read_text()
     assert "kB7-x" not in kept
@@ -48,7 +48,7 @@ def test_a_script_to_read_has_no_value_of_such_a_variable_and_no_password(tmp_pa
 
 def test_a_login_in_a_value_is_a_secret(tmp_path):
     url = "DB=postgres://me:pw7@host/x"
-    words = ("-n", 1, "--no-check", "--log-dir", tmp_path, "--env", url)
+    words = ("-n", 1, "--no-check", "--job-dir", tmp_path, "--env", url)
     assert launch(tmp_path, *words, 'test "$DB" = postgres://me:$(echo pw)7@host/x').status == 0
     assert "pw7" not in (tmp_path / "job.json").read_text()
     for launcher in ("local", "slurm", "sge"):

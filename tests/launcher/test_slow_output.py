@@ -121,7 +121,7 @@ def test_memory_stays_small_while_the_screen_blocks(tmp_path):
 
 def test_a_log_on_a_disk_that_hangs_does_not_hold_up_the_watch(tmp_path):
     os.mkfifo(tmp_path / "worker-0.log")  # to open it for writing blocks until somebody reads
-    options = ("--no-check", "--log-dir", tmp_path)
+    options = ("--no-check", "--job-dir", tmp_path)
     job = Job(tmp_path, "-n", 1, *options, shell(worker0="echo up; exec sleep 60"))
     job.wait_for("[worker 0] up", 15)
     job.popen.send_signal(signal.SIGTERM)
@@ -136,7 +136,7 @@ def test_a_closed_standard_stream_stops_nothing(tmp_path, closed):
     worker = "echo out; echo err >&2; trap 'echo saving; sleep 1; touch saved; exit 75' TERM; "
     worker += "kill -TERM $PPID_OF_LAUNCHER; while :; do sleep 0.1; done"
     line = f'PPID_OF_LAUNCHER=$$ exec "$@" {closed}'
-    arguments = [*LAUNCH, "--log-dir", "logs", shell(worker0=worker)]
+    arguments = [*LAUNCH, "--job-dir", "logs", shell(worker0=worker)]
     done = subprocess.run(["sh", "-c", line, "sh", *arguments], cwd=tmp_path, timeout=30)
     assert done.returncode == 75
     assert (tmp_path / "saved").exists()

@@ -181,7 +181,7 @@ def test_a_cut_host_is_noticed_and_nothing_runs_on(tmp_path):
 
 def test_no_value_is_seen_on_any_host(tmp_path):
     secret = "kB7-very-secret"
-    options = (*on_hosts(), "--no-check", "--env", "TOKEN", "--log-dir", tmp_path / "logs")
+    options = (*on_hosts(), "--no-check", "--env", "TOKEN", "--job-dir", tmp_path / "logs")
     command = "echo have $TOKEN; sleep 3; exit 3"
     job = Job(tmp_path, "-n", 2, *options, command, env={"TOKEN": secret}, cwd="/tmp")
     job.wait_for("[worker 1 d2] have ***")

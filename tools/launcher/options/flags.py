@@ -57,7 +57,7 @@ FLAGS = {
         Flag("--dry-run", bool, False, None, "only print a script that runs the same by hand"),
     ),
     "output": (
-        Flag("--log-dir", given, None, "DIR", "write a log of every process, and job.json"),
+        Flag("--job-dir", given, None, "DIR", "write a log of every process, and job.json; its older name --log-dir works, too"),
         Flag("--show", roles, None, "WHICH", "show the output of these processes only: worker:0,server:*"),
         Flag("--timestamps", bool, False, None, "put the time in front of every line"),
     ),
@@ -71,8 +71,12 @@ FLAGS = {
     ),
 }
 # fmt: on
-# Options of MXNet's launcher whose nearest name would mislead.
-OLDER = {"--host-ip": "--interface", "--slurm-worker-nodes": "--launcher-option=--nodes"}
+# Older names of options, here and in MXNet's launcher, whose nearest name would mislead.
+OLDER = {
+    "--log-dir": "--job-dir",
+    "--host-ip": "--interface",
+    "--slurm-worker-nodes": "--launcher-option=--nodes",
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -82,6 +86,11 @@ class _Parser(argparse.ArgumentParser):
         if unknown:
             name = unknown[0].partition("=")[0]
             self.error(f"unknown option {name!r}{_suggestion(name)}")
+        older = vars(options).pop("log_dir")
+        if older and options.job_dir and older != options.job_dir:
+            names = f"--job-dir {options.job_dir} and --log-dir {older}"
+            self.error(f"{names} are two names of one option: give one folder")
+        options.job_dir = options.job_dir or older
         return options
 
     def print_usage(self, file=None):
@@ -115,6 +124,7 @@ def create_parser(description):
         group = parser.add_argument_group(title)
         for flag in flags:
             group.add_argument(*flag.names.split(), **_settings(flag))
+    parser.add_argument("--log-dir", type=given, help=argparse.SUPPRESS)  # the older --job-dir
     return parser
 
 

@@ -44,7 +44,7 @@ batch systems
   Without -H, --launcher ssh also takes the hosts of an allocation: SLURM_JOB_NODELIST, PE_HOSTFILE,
     PBS_NODEFILE, LSB_DJOB_HOSTFILE, LSB_HOSTS.
   The hosts must share this folder; --sync-dst-dir is for ssh and mpi. Output goes to
-    launch-SYSTEM-ID.out and .err here, or in --log-dir.
+    launch-SYSTEM-ID.out and .err here, or in --job-dir.
   A submitted job belongs to the system: if this launcher is killed, the job goes on. INT (Ctrl-C)
     or TERM asks it to save and end, a second one cancels it. When the system wants the job to end,
     the workers get TERM and --grace seconds to save. A job that then ends with 75, and that nobody
@@ -83,11 +83,11 @@ what happens on failure
     for ever in its exit after an uncaught exception). A worker that goes on after an exception it
     has caught may be silent for as long as it likes. So may one that ends with sys.exit(), or after
     PYTHONFAULTHANDLER was turned off: if it hangs in its exit, only --stall-timeout ends it.
-  The screen, or the disk of --log-dir, takes no output: the processes wait before they write more.
+  The screen, or the disk of --job-dir, takes no output: the processes wait before they write more.
     All else goes on. At the end, output that nobody takes for 15 s (2 s after a signal) is lost.
   --start-timeout, --timeout, --stall-timeout: every Python process prints its stacks, then all are
     stopped. Of servers and the scheduler the screen shows only what differs from waiting, the logs
-    of --log-dir all. The start is over when all processes have registered with the scheduler.
+    of --job-dir all. The start is over when all processes have registered with the scheduler.
   TERM, INT (Ctrl-C), QUIT (Ctrl-\\), HUP to the launcher: the workers get TERM and --grace seconds
     to save. Then the job ends, also under --max-restarts: with 75 if all workers ended with 75. A
     second INT stops at once.

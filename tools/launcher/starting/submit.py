@@ -87,7 +87,7 @@ def script(job, own_words):
     words += job.command
     shown = mask_words(words) if options.dry_run else words
     about = [ABOUT_HIDDEN] if shown != words else []
-    folder = os.path.abspath(options.log_dir or job.source)
+    folder = os.path.abspath(options.job_dir or job.source)
     directives = way.directives(job, folder)
     body = BODY.format(
         directory=shlex.quote(job.source),
@@ -221,7 +221,7 @@ class Follower:
 
 def submit(job, text, words, environ, console, requests):
     """Submit a job's script and follow it to its end; returns the launcher's exit status."""
-    began, folder = time.time(), job.options.log_dir or job.source
+    began, folder = time.time(), job.options.job_dir or job.source
     try:
         submitted = job.way.submit(text, words, folder, environ)
     except FileNotFoundError as error:

@@ -14,7 +14,7 @@ from launcher.job.statuses import USAGE
 PARTICULAR = ("sync_dst_dir", "ssh_option", "hostfile", "interface", "launcher_option")
 # Why an option of `--launcher-option` is refused.
 ARRAY = "a job array would be several jobs: start each of them"
-OUTPUT = "the launcher reads the output: --log-dir says where it is kept"
+OUTPUT = "the launcher reads the output: --job-dir says where it is kept"
 
 
 class Way(abc.ABC):

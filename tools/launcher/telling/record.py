@@ -15,12 +15,12 @@ from launcher.telling.writer import Writer
 
 
 def make_folder(path):
-    """Make the folder of `--log-dir`, if there is to be one."""
+    """Make the folder of `--job-dir`, if there is to be one."""
     try:
         if path:
             os.makedirs(path, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"--log-dir {path}: {error.strerror}") from None
+        raise UsageError(f"--job-dir {path}: {error.strerror}") from None
 
 
 @contextlib.contextmanager
@@ -46,7 +46,7 @@ def locked(folder):
 
 
 class Record:
-    """The folder of `--log-dir`; without one nothing is kept.
+    """The folder of `--job-dir`; without one nothing is kept.
 
     A log that cannot be written, as the disk is full, ends with a warning. The job goes on, also
     while a disk hangs: `writer` has a thread for them all.
