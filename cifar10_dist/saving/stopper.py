@@ -124,7 +124,7 @@ class Stopper:
         is_first, self.is_requested = not self.is_requested, True
         if is_first:
             with contextlib.suppress(OSError):  # nobody reads it, or the disk is full
-                say(f"{request.name}: will save and stop after this step")
+                say(f"{request.name}: will save and stop within two steps")
 
 
 def end(status, why):

@@ -69,7 +69,7 @@ def test_a_training_told_to_stop_within_an_epoch_saves_there_and_ends_like_one_t
     job.wait_for("Epoch[1] Batch [2]")
     os.kill(process_of(job, workers - 1), signal.SIGTERM)
     finished(job, 75)
-    assert "SIGTERM: will save and stop after this step" in job.text()
+    assert "SIGTERM: will save and stop within two steps" in job.text()
     assert re.search(r"Stopped and saved \S+/model-0001-0000\d: --resume auto goes on", job.text())
     names = {path.name for path in tmp_path.glob("model*")}
     assert "model-0001.json" in names and "model-0002.json" not in names

@@ -65,7 +65,7 @@ def test_a_second_term_ends_at_once(tmp_path):
     job = training(tmp_path, tmp_path / "model", env={"TINY_PAUSE": "60"})
     job.wait_for("Epoch[0] Batch [1]")
     os.kill(job.pid, signal.SIGTERM)
-    job.wait_for("will save and stop after this step")
+    job.wait_for("will save and stop within two steps")
     os.kill(job.pid, signal.SIGTERM)  # the same request: a batch system and the launcher send it
     time.sleep(3.5)
     assert job.popen.poll() is None

@@ -1,0 +1,70 @@
+"""The checks of the notebook on failures."""
+
+import failing_jobs
+
+from checks import say
+
+# Of a training with 500 steps an epoch on four hosts, as a stranger kept it.
+STRANGERS_LOG = """\
+02:31:40 [worker 0 gpu-a] Epoch[7] Batch [300]	Speed: 812.40 samples/sec	accuracy=0.741250
+02:31:47 [launch] worker 3 on gpu-d: was killed by SIGKILL: restarting (try 2, 1 of 3 restarts)
+02:32:20 [worker 0 gpu-a] Resumed from out/model-0006: 6 epochs done
+04:05:10 [worker 2 gpu-c] cifar10_dist.py: SIGUSR1: will save and stop within two steps
+04:05:11 [worker 0 gpu-a] Stopped and saved out/model-0008-00121: --resume auto goes on from it
+04:05:12 [launch] worker 2 on gpu-c: ended with status 75: restarting (try 3, 2 of 3 restarts)
+04:05:41 [worker 0 gpu-a] Resumed from out/model-0008-00121: 8 epochs and 121 steps done
+05:59:59 [worker 0 gpu-a] cifar10_dist.py: SIGTERM: will save and stop within two steps
+05:59:59 [worker 1 gpu-b] cifar10_dist.py: SIGTERM: will save and stop within two steps
+05:59:59 [worker 2 gpu-c] cifar10_dist.py: SIGTERM: will save and stop within two steps
+05:59:59 [worker 3 gpu-d] cifar10_dist.py: SIGTERM: will save and stop within two steps
+06:00:01 [worker 0 gpu-a] Stopped and saved out/model-0009-00411: --resume auto goes on from it
+06:00:02 [launch] stopped by SIGTERM
+"""
+# Seconds: the plan's training. 16 hosts, each of which fails once in 30 days.
+EPOCH_S, SAVE_S, RESTART_S, BETWEEN_S = 360, 45, 240, 30 * 86_400 / 16
+
+
+def check_survivor(job):
+    """Check that a job was killed, was started again, and ended as if nothing had happened."""
+    text = "\n".join(job.lines)
+    if "was killed by SIGKILL" not in text:
+        return say(False, "no worker was killed: call job.signal before the end")
+    if "Resumed from" not in text:
+        return say(False, "it was killed, but no second try went on from a checkpoint")
+    if job.process.poll() != 0:
+        return say(False, f"it ended with status {job.process.poll()}")
+    name = job.log.stem
+    if not list(failing_jobs.FOLDER.glob(f"{name}-[0-9]*.json")):
+        return say(False, f"give it the prefix {failing_jobs.OUT}/{name}, as its name says")
+    same = failing_jobs.difference("undisturbed", name) == 0
+    say(same, "its parameters are not those of the undisturbed job: are the options the same?")
+
+
+def check_night(answer):
+    """Check what a reader finds in the stranger's log."""
+    done, resumed = 7 * 500 + 300, 6 * 500
+    hints = {
+        "computed twice": (done - resumed, "the log shows how far it was, and where it went on"),
+        "asked at 04:05": ("worker 2", "who printed that a signal had come?"),
+        "asked at 05:59": ("launcher", "who says last that it was stopped, and by what?"),
+        "status": (75, "the launcher was asked to stop, and all had saved"),
+    }
+    for name, (wanted, hint) in hints.items():
+        if not isinstance(answer, dict) or answer.get(name) != wanted:
+            return say(False, f"{name}: {hint}")
+    say(True, "")
+
+
+def check_plan(answer):
+    """Check ``{"save_period": epochs, "extra_percent": predicted}`` against the simulation."""
+
+    def cost(epochs):
+        return 100 * failing_jobs.extra_time(epochs * EPOCH_S, SAVE_S, BETWEEN_S, RESTART_S)
+
+    period, predicted = answer["save_period"], answer["extra_percent"]
+    if not isinstance(period, int) or period < 1:
+        return say(False, "save_period is a whole number of epochs, 1 or more")
+    own, best = cost(period), min(cost(epochs) for epochs in range(1, 40))
+    if own > 1.05 * best:
+        return say(False, f"that period costs {own:.1f} %; another one costs less")
+    say(abs(predicted - own) <= 0.1 * own, f"the simulation says {own:.2f} %, you {predicted} %")
