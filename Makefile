@@ -59,7 +59,7 @@ notebooks: setup
 jupyter: setup
 	@exec .venv/bin/python -m jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) \
 		--ServerApp.root_dir="$(CURDIR)" --LabApp.news_url=None $(JUPYTER_ARGS) \
-		--LabApp.default_url=/lab/tree/notebooks/01-train-on-one-device.ipynb
+		--LabApp.default_url=/lab/tree/notebooks/00-start-here.ipynb
 
 cluster: setup
 	@.venv/bin/python tools/cluster.py up --hosts $(HOSTS) $(if $(WITH),--with $(WITH))

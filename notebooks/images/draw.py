@@ -26,6 +26,27 @@ def picture(height, title):
     return lambda draw: PICTURES.append((draw, height, title)) or draw
 
 
+@picture(376, "One command starts all processes of a job")
+def one_command(card):
+    """The launcher starts a scheduler, two servers and two workers, on this machine or on several
+    hosts. Workers send gradients to the servers and get the sums back. The launcher shows what all
+    of them print, and ends all of them when one fails."""
+    card.node(28, 143, 190, 90, SKY, "launcher", "tools/launch.py")
+    card.panel(356, 28, 516, 320, GREY, "this machine, or your hosts", 0.06)
+    card.arrow((218, 170), (356, 170), colour=SKY)
+    card.text(287, 154, "starts, ends", size=15)
+    card.arrow((356, 206), (218, 206), dash="6 5")
+    card.text(287, 232, "what they print", size=15)
+    card.node(376, 154, 150, 68, PURPLE, "scheduler", "who is where")
+    for i, x in enumerate((566, 726)):
+        for j, far in enumerate((566, 726)):
+            here, there = x + 36 + 34 * j, far + 36 + 34 * i
+            card.arrow((here, 148), (there, 250), colour=OWN[i])
+            card.arrow((there + 14, 250), (here + 14, 148), colour=GREEN)
+        card.node(x, 80, 130, 68, OWN[i], f"worker {i}", "trains")
+        card.node(x, 250, 130, 68, GREEN, f"server {i}", "adds up")
+
+
 @picture(430, "One training step on one device")
 def one_device(card):
     """A loop. Forward: a batch of images passes through the network, which gives scores. The loss
