@@ -1,10 +1,10 @@
 """The checks of the exercises on scaling, and a stranger's metrics to read."""
 
-import numpy as np
-
 import mxnet as mx
-from checks import compare, say
+import numpy as np
 from roofline import BUCKETS, DEVICES, LINKS, NETWORKS, REACHED
+
+from checks import compare, say
 
 STRANGER = {  # of one epoch of a job on four hosts
     "seconds_computing": [61.2, 60.4, 97.9, 62.0],

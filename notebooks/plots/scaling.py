@@ -2,8 +2,8 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-
 import roofline
+
 from helpers import figure
 from plots import COLOURS, MARKS
 

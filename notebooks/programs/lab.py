@@ -9,6 +9,7 @@ import re
 import shutil
 
 import numpy as np
+from traces import read_trace
 
 from growth_model import bytes_a_second, in_turn, overlapped, servers_everywhere
 from helpers import ROOT, run_quietly
@@ -44,8 +45,16 @@ def trace(num_workers, flags):
     return _facts(job(num_workers, words))
 
 
+def read_traces():
+    """Return what :func:`trace` wrote of two workers and two servers, by name."""
+    names = {"worker 0": "", "worker 1": "rank1_"}
+    names.update({f"server {rank}": f"rank{rank}_server_" for rank in range(2)})
+    return {who: read_trace(ROOT / FOLDER / f"{name}trace.json") for who, name in names.items()}
+
+
 def _facts(lines):
-    facts = [json.loads(found[0]) for found in (re.search('{".*}', line) for line in lines) if found]
+    found = (re.search('{".*}', line) for line in lines)
+    facts = [json.loads(match[0]) for match in found if match]
     return sorted(facts, key=lambda fact: fact["rank"])
 
 
@@ -92,6 +101,14 @@ def saved_growth():
 
 def _is(row, workers, overlap):
     return int(row["workers"]) == workers and int(row["overlap"]) == overlap
+
+
+def two_bits(kind):
+    """Push gradients in two bits to a store; return the line that says what arrives."""
+    words = ["python", "notebooks/programs/two_bits.py", kind]
+    if "dist" in kind:
+        words = ["python", "tools/launch.py", *HERE, "-n", 1, "-s", 1, *words]
+    return next(line for line in job(1, words) if f"{kind}: " in line).replace("[worker 0] ", "")
 
 
 def saved_resnet18(rate):

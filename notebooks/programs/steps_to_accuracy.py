@@ -12,7 +12,7 @@ from sources.augmentation import Augmentation
 from training import CrossEntropy, forward_backward
 
 OWN_BATCH, OWN_RATE = 32, 0.05  # of one worker, and a rate that it learns well with
-EXAMPLES, TEST_EXAMPLES, MOST_STEPS = 8000, 1000, 1000
+EXAMPLES, TEST_EXAMPLES, MOST_STEPS = 8000, 1000, 400
 GREY = Augmentation(mean=(0.0,), std=(255.0,))
 RULES = {"same rate": 0, "square root": 0.5, "linear": 1}  # exponents of the number of workers
 
