@@ -7,7 +7,9 @@ import roofline
 from helpers import figure
 from plots import COLOURS, MARKS
 
-KINDS = ("forward", "backward", "update", "exchange", "server copies", "server adds")
+# The colours of the bars of the parts, which are data, forward, backward, waiting and so on.
+PLACES = {"forward": 1, "backward": 2, "exchange": 4, "update": 5, "server copies": 0}
+PLACES["server adds"] = 3
 
 
 def timeline(traces, seconds, alt):
@@ -25,14 +27,14 @@ def timeline(traces, seconds, alt):
     fig, ax = plt.subplots(figsize=(6.4, 2.4))
     for row, spans in enumerate(traces.values()):
         for kind, start, end in spans:
-            if kind in KINDS and end > first and start < last:
+            if kind in PLACES and end > first and start < last:
                 low, high = (0.2, 0.2) if kind == "exchange" else (-0.4, 0.6)
                 start, end = max(start, first), min(end, last)
                 place = 1e3 * (start - first), 1e3 * (end - start)
-                colour = COLOURS[KINDS.index(kind)]
+                colour = COLOURS[PLACES[kind]]
                 ax.broken_barh([place], (row + low, high), color=colour)
-    for kind, colour in zip(KINDS, COLOURS):
-        ax.barh(0, 0, color=colour, label=kind)
+    for kind, place in PLACES.items():
+        ax.barh(0, 0, color=COLOURS[place], label=kind)
     ax.set(xlabel="time (ms)", xlim=(0, 1e3 * seconds))
     ax.set(yticks=range(len(traces)), yticklabels=list(traces))
     ax.invert_yaxis()
