@@ -58,9 +58,16 @@ def one_server(workers, size, rate, latency=0.0, buckets=1):
     return crossing / rate + (2 * latency if workers > 1 else 0.0)
 
 
-def bytes_of_host(workers, size):
-    """Return the bytes that each host sends, and receives: 2 (W - 1) / W of the array's."""
-    return 2 * (workers - 1) / workers * size
+def bytes_of_host(workers, size, servers=None):
+    """Return the bytes that a host with a worker and a server sends, and receives.
+
+    Its worker sends all but its own server's part; its server sends its part of the sum to all
+    other workers. With a server on each host (the default) that is 2 (W - 1) / W of the array.
+    """
+    servers = servers or workers
+    of_worker = (servers - 1) / servers * size
+    of_server = (workers - 1) / servers * size
+    return of_worker + of_server
 
 
 def in_turn(forward, backward, exchange):

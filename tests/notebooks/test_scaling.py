@@ -1,0 +1,58 @@
+"""What the notebook on scaling reads and calculates with."""
+
+import json
+
+import lab
+import pytest
+import roofline
+import traces
+
+TIME_BUDGET_S = 5
+
+
+def test_a_trace_is_read_by_begin_and_end_of_each_thread(tmp_path):
+    events = [
+        ("B", "_backward_fc", 1, 0),
+        ("B", "sgd_update", 2, 1e6),
+        ("E", "_backward_fc", 1, 2e6),
+    ]
+    events += [("E", "sgd_update", 2, 4e6), ("E", "begun before", 1, 5e6)]
+    keys = "ph", "name", "tid", "ts"
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": [dict(zip(keys, event)) for event in events]}))
+    assert traces.read_trace(path) == [("backward", 0, 2), ("update", 1, 4)]
+
+
+def test_overlapping_operators_are_counted_once():
+    spans = [traces.Span("forward", *times) for times in ((0, 2), (1, 3), (5, 6))]
+    assert traces.busy_s([*spans, traces.Span("update", 3, 5)], "forward") == 4
+
+
+def test_the_time_to_an_accuracy_lies_on_the_line_between_two_epochs():
+    rows = [{"seconds": 10, "train_accuracy": 0.3}, {"seconds": 20, "train_accuracy": 0.5}]
+    assert lab.seconds_to(rows, 0.2) == pytest.approx(5)
+    assert lab.seconds_to(rows, 0.4) == pytest.approx(20)
+    assert lab.seconds_to(rows, 0.6) == float("inf")
+
+
+def test_at_the_least_batch_computing_takes_as_long_as_the_exchange():
+    net, device = roofline.NETWORKS["VGG-16"], roofline.DEVICES["A100"]
+    link = roofline.LINKS["1 Gbit/s"]
+    batch = roofline.least_batch(net, device, link, 4)
+    exchange = roofline.exchange_s(net, link, 4)
+    assert roofline.computing_s(net, device, batch) == pytest.approx(exchange)
+    # 552 MB; 1.5 times that at 125 MB/s, and two latencies
+    assert exchange == pytest.approx(6.624 + 0.0002)
+
+
+def test_adam_needs_sixteen_bytes_a_weight_beside_the_activations():
+    assert roofline.training_bytes(1e9) == 16e9
+    assert roofline.training_bytes(1e9, states=1, activations=1e8, batch_size=10) == 13e9
+
+
+def test_saved_results_lie_above_the_formulas():
+    curves = lab.saved_growth()
+    for name in "compute, then exchange", "overlapped":
+        _, measured = curves[f"{name}: measured"]
+        _, formula = curves[f"{name}: formula"]
+        assert all(a >= b for a, b in zip(measured, formula))
