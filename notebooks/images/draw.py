@@ -190,43 +190,6 @@ def keys_on_servers(card):
     card.line((450, 344), (450, 418), dash="5 5")
 
 
-@picture(466, "The life of a step on two workers")
-def life_of_a_step(card):
-    """Time runs to the right. Each worker computes forward through layers 1, 2, 3, then backward
-    through 3, 2, 1. The gradient of layer 3 is ready first and is pushed at once, while the worker
-    computes the others. The servers add up what both have pushed, and both pull the sum. When the
-    last sum is there, both make the same update."""
-    lanes, travel, adding = (56, 354), 26, 24
-    ends = []  # of each worker's backward pass through layers 3, 2, 1
-    for own, y, ahead, back in zip(OWN, lanes, (52, 54), (116, 120)):
-        turn = 130 + 3 * ahead
-        ends.append([turn + back * (i + 1) for i in range(3)])
-        for i in range(3):
-            card.cell(130 + ahead * i, y, ahead, 44, own, str(i + 1), 0.12)
-            card.cell(turn + back * i, y, back, 44, own, str(3 - i), 0.4)
-    for layer, both in zip("321", zip(*ends)):
-        start = max(both) + travel  # when the slower worker's gradient is there
-        done = start + adding + travel
-        card.cell(start, 205, adding, 44, GREEN, layer)
-        for end, own, lane, near in zip(both, OWN, (100, 354), (205, 249)):
-            card.arrow((end, lane), (end + travel, near), colour=own)
-            card.arrow((start + adding, near), (done, lane), colour=GREEN)
-    for worker, y in enumerate(lanes):
-        card.bold(28, y + 27, f"worker {worker}", anchor="start")
-        card.text((ends[worker][2] + done) / 2, y + 27, "waits", size=15)
-        card.cell(done, y, 84, 44, OWN[worker], "update", 0.12)
-    card.bold(28, 232, "servers", anchor="start")
-    for y in 157, 307:
-        card.text(28, y, "transfer", anchor="start", colour=GREY)
-    card.text(208, 42, "forward")
-    card.text(460, 42, "backward, the last layer first")
-    card.text(392, 157, "push the gradient of layer 3", size=15, anchor="end")
-    card.text(426, 232, "add up once both are there", size=15, anchor="end")
-    card.text(728, 157, "pull the sum", size=15, anchor="start")
-    card.arrow((130, 426), (872, 426))
-    card.text(862, 446, "time", size=15, anchor="end", colour=GREY)
-
-
 @picture(322, "A killed job goes on from its last checkpoint")
 def restart(card):
     """Time runs to the right. The first try trains epoch 0 and epoch 1 and saves a checkpoint after

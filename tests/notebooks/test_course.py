@@ -1,0 +1,70 @@
+"""The course as a whole: its length, its words in order, and each thing taught once."""
+
+import re
+from collections import Counter
+from statistics import median
+
+import pytest
+
+from notebooks.test_notebooks import (
+    FOLDER,
+    NOTEBOOKS,
+    code_cells,
+    committed,
+    every_notebook,
+    shown_sources,
+    tagged,
+)
+
+TIME_BUDGET_S = 5
+WORDS = dict.fromkeys(NOTEBOOKS, 2000)  # of all Markdown, at most
+WORDS.update({name: 1500 for name in NOTEBOOKS if name[:2] == "00"})
+WORDS.update({name: 2500 for name in NOTEBOOKS if name[:2] in ("04", "05", "07")})
+LONGEST_CELL, MEDIAN_CELL = 15, 5  # lines
+EVERYDAY = {"device", "step", "epoch", "batch size", "worker", "server", "push, pull", "Trainer"}
+
+
+def markdown(name):
+    return [cell.source for cell in committed(name).cells if cell.cell_type == "markdown"]
+
+
+def glossary():
+    text = (FOLDER / "README.md").read_text(encoding="utf-8")
+    table = text.split("## Glossary")[1].split("\n## ")[0]
+    return [row.split("|")[1].strip().strip("`") for row in table.splitlines() if "|" in row][2:]
+
+
+@every_notebook
+def test_a_notebook_is_not_longer_than_an_evening_allows(name):
+    assert len(" ".join(markdown(name)).split()) <= WORDS[name]
+
+
+@every_notebook
+def test_code_cells_are_short(name):
+    lengths = [len(cell.source.splitlines()) for cell in code_cells(committed(name))]
+    assert max(lengths) <= LONGEST_CELL and median(lengths) <= MEDIAN_CELL
+
+
+@every_notebook
+def test_a_notebook_has_three_exercises_and_at_most_four_guesses(name):
+    assert len(tagged(committed(name), "exercise")) == 3
+    assert sum(text.count("**Guess") for text in markdown(name)) <= 4
+
+
+def test_a_function_stands_in_full_once_in_the_course():
+    shown = Counter(source for name in NOTEBOOKS for source in shown_sources(committed(name)))
+    assert shown and not [source for source, times in shown.items() if times > 1]
+
+
+@pytest.mark.parametrize("word", sorted(set(glossary()) - EVERYDAY))
+def test_a_word_of_the_glossary_is_explained_before_it_is_used(word):
+    """The paragraph that uses it first has it in bold; links, code and promises do not count."""
+    word = word.split(",")[0]
+    for name in NOTEBOOKS:
+        for text in markdown(name):
+            text = re.sub(r"```.*?```|\[[^\]]*\]\([^)]*\)", "", text, flags=re.S)
+            for line in re.sub(r"^(#|- say).*$", "", text, flags=re.M).splitlines():
+                if re.search(rf"\b{re.escape(word)}[sd]?\b", line, flags=re.I):
+                    assert re.search(rf"\*\*[^*]*{re.escape(word)}", line, flags=re.I), (name, line)
+                    return
+    pytest.fail(f"{word} is nowhere in the course")
