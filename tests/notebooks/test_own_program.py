@@ -5,16 +5,20 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import mxnet as mx
+import nbformat
 import numpy as np
 import pytest
 
+from checks.own_program import check_distributed
 from launching import ROOT, launch
 from programs.own.mistakes import CHANGES, changed
 
 TIME_BUDGET_S = 90
 FOLDER = ROOT / "notebooks" / "programs" / "own"
+NOTEBOOK = "04-make-your-own-program-distributed.ipynb"
 ONE_DEVICE = FOLDER / "step1_one_device.py"
 SEVERAL_DEVICES = FOLDER / "step2_several_devices.py"
 AS_PUBLISHED = FOLDER / "step3_as_published.py"
@@ -192,3 +196,33 @@ def test_each_mistake_changes_a_step():
     assert len(CHANGES) == 10
     for name in CHANGES:
         compile(changed(name), name, "exec")
+
+
+def test_a_data_loader_takes_the_parts_as_the_notebook_says(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    from step4_right import split_range
+
+    cells = nbformat.read(ROOT / "notebooks" / NOTEBOOK, as_version=4).cells
+    (text,) = [cell.source for cell in cells if "batch_sampler=" in cell.source]
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    drawn = []
+    for rank in range(3):
+        names = {
+            "order": np.random.RandomState(0).permutation(61),
+            "B": 20,
+            "store": SimpleNamespace(num_workers=3, rank=rank),
+            "DataLoader": mx.gluon.data.DataLoader,
+            "split_range": split_range,
+            "train_set": mx.gluon.data.ArrayDataset(np.arange(61), np.arange(61)),
+            "drawn": drawn,
+        }
+        exec(f"{code}    drawn.append((x, y))", names)
+    assert len(drawn) == 3 * 4  # three full batches and one of one example
+    numbers = [x.asnumpy() if len(x) else x for x, _ in drawn]
+    assert sorted(np.concatenate(numbers)) == list(range(61))
+
+
+@pytest.mark.parametrize("name, passes", [("exercise_sines", False), ("exercise_solved", True)])
+def test_the_exercise_is_checked(name, passes, capsys):
+    check_distributed(FOLDER / f"{name}.py")
+    assert capsys.readouterr().out.startswith("Correct" if passes else "Not yet: 3 workers")

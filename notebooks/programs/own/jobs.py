@@ -58,6 +58,7 @@ def job(program, *options, workers=0, launcher=(), also="", quiet=False):
     result = Job(done.returncode, done.stdout)
     for rank, epoch, examples, _, *numbers in EPOCH.findall(done.stdout):
         result.epochs.setdefault(int(epoch), {})[int(rank or 0)] = int(examples), *numbers
+    result.epochs = {epoch: dict(sorted(found.items())) for epoch, found in result.epochs.items()}
     lines = [line for line in done.stdout.splitlines() if EPOCH.search(line)]
     lines.sort(key=lambda line: (re.search(r"Epoch \d+", line)[0], line))
     if also:

@@ -53,7 +53,7 @@ def share_weights(trainer):
     mx.nd.waitall()
 
 
-def zero_idle_gradients(net):
+def zero_stale_gradients(net):
     """Set the gradients of devices without an example to zero."""
     for param in net.collect_params().values():
         if param.grad_req != "null":
@@ -77,7 +77,7 @@ def sum_over_workers(store, values):
     return vector.asnumpy()  # waits: a push before the pull is done would count as another worker's
 
 
-def average_statistics(store, net):
+def average_batch_norm(store, net):
     """Average BatchNorm's running mean and variance over all devices of all workers."""
     for param in net.collect_params().values():
         if param.grad_req == "null":  # not learned: each device has counted for itself
@@ -183,10 +183,10 @@ def main():
                 losses = [loss(net(a), b) for a, b in split(x, y, ctx)]  # one an example
             if losses:
                 autograd.backward(losses)
-            zero_idle_gradients(net)
+            zero_stale_gradients(net)
             trainer.step(len(batch))
             seen += len(x)
-        average_statistics(store, net)
+        average_batch_norm(store, net)
         accuracy, weights = evaluate(net, test_set, ctx, store), sum_of_weights(net)
         print(f"Epoch {epoch}: {seen} examples, accuracy {accuracy:.4f}, weights {weights:.3f}")
         if store.rank == 0:
