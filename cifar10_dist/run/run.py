@@ -130,7 +130,10 @@ class Run:
             Of :func:`training.evaluate`, or empty: not tested.
         """
         target, accuracy = self._args.target_accuracy, result.get("accuracy")
-        self._progress.epoch_done(epoch, result, self._trainer.learning_rate, self._measurements())
+        measured, slow_worker = self._measurements()
+        self._progress.epoch_done(epoch, result, self._trainer.learning_rate, measured)
+        if slow_worker and self._workers.rank == 0:
+            warn(slow_worker)
         # All workers have the same accuracy, so all stop here or none does.
         has_reached = bool(result and target and accuracy >= target)
         if has_reached:
@@ -149,7 +152,14 @@ class Run:
         return epoch + 1 == self._args.num_epochs
 
     def _measurements(self):
-        """Return what is told of an epoch besides its test, by name, the same on all workers."""
+        """Return what is told of an epoch besides its test, the same on all workers.
+
+        Returns
+        -------
+        found : dict of str to float
+        slow_worker : str or None
+            A line about a worker that all others wait for.
+        """
         found = self._trainer.measure_staleness(self._workers)
         seconds, counts, steps = self._trained
         computing, waiting = np.reshape(steps, (-1, 2)).T
@@ -161,13 +171,10 @@ class Run:
             if steps:
                 found[f"seconds_computing_worker_{rank}"] = computed
                 found[f"seconds_waiting_worker_{rank}"] = waited
-        line = self._slow_worker.judge(rows[:, 3:6])
-        if line and self._workers.rank == 0:
-            warn(line)
         if self._args.log_dir:
             found.update(train_results(rows[:, 6:].sum(axis=0), self._args.top_k))
             found["gradient_norm"] = gradient_norm(self._trainer)
-        return found
+        return found, self._slow_worker.judge(rows[:, 3:6])
 
 
 def introduce(args, images, loader, trainer, workers):

@@ -1,8 +1,8 @@
 """How long this worker computes in each step, and how long it then waits for sums.
 
 MXNet computes in the background: Python queues a step long before it is computed, and must not wait
-for it. So a thread waits instead, and notes two times of each step: when backward has written the
-first layers' gradients, its last, and when the sums over all workers have arrived.
+for it. So a thread waits instead. It notes two times of each step: when backward has written the
+gradients of the first layer, which come last, and when the sums over all workers have arrived.
 """
 
 import math
@@ -14,7 +14,7 @@ import mxnet as mx
 
 from trainers.worker_trainer import WorkerTrainer
 
-MOST_SUMS = 8  # that are looked at: with all of a large network, Python would need 0.2 ms a step
+MOST_SUMS = 8  # that are looked at: all of a large network's would take Python 0.2 ms a step
 
 
 class TimedTrainer(WorkerTrainer):

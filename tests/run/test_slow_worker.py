@@ -61,6 +61,7 @@ def test_steps_of_short_epochs_are_judged_together():
     for count, of_second, is_told in ((29, 1, False), (1, 1, True), (29, 9, False)):
         rows = np.array([workers[0].add([0.1] * count), workers[1].add([of_second] * count)])
         assert [bool(worker.judge(rows)) for worker in workers] == [is_told] * 2
+    assert [worker.add([])[2] for worker in workers] == pytest.approx([29 * 0.1, 29 * 9])
     assert told(SlowWorker(), 0.01, 0.1) is None
 
 
