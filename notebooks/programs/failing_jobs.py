@@ -32,7 +32,7 @@ class Job:
         self.log, self.folder = FOLDER / f"{name}.log", FOLDER / f"{name}-job"
         for old in FOLDER.glob(f"{name}-[0-9]*"):
             old.unlink()  # checkpoints of an earlier job of this name
-        words = map(str, (*LAUNCH, "--log-dir", f"{OUT}/{name}-job", *words))
+        words = map(str, (*LAUNCH, "--job-dir", f"{OUT}/{name}-job", *words))
         words = [sys.executable if word == "python" else word for word in words]
         with open(self.log, "w") as log:
             self.process = subprocess.Popen(words, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT)
