@@ -1,0 +1,21 @@
+assert "scale" in late_error  # the call returned, waiting raised
+assert returned - start < (done - start) / 2
+assert before == (2, 0) and layer.weight.shape == (2, 3)
+assert sum(sizes.values()) == 61_706 and max(sizes, key=sizes.get) == net[4].name
+np.testing.assert_allclose(loss_by_project, loss_by_hand, rtol=1e-4)
+assert w.grad.asscalar() == each.sum() == -14
+first = 1 - 0.1 * each[:2].sum() / 2
+last = 0.1 * (first * 3 - 6) * 3  # of the one example x = 3
+np.testing.assert_allclose(whole, 1 - 0.1 * each.sum() / 3, rtol=1e-6)
+np.testing.assert_allclose([own, fixed], [first - last, first - last / 2], rtol=1e-6)
+for epoch in range(2):
+    assert sorted(epoch_permutation(10, SEED, epoch)) == list(range(10))
+assert list(epoch_permutation(10, SEED, 0)) != list(epoch_permutation(10, SEED, 1))
+assert sum(lengths) == len(images) and set(lengths[:-1]) == {BATCH_SIZE}
+assert abs(unseen[0] - 0.1) < 0.15 and unseen[-1] > 0.8
+assert python_ran == ["mxnet.ndarray", "mxnet.ndarray", "mxnet.symbol"]
+np.testing.assert_allclose(as_graph, as_python, rtol=1e-4, atol=1e-4)
+raised = ["rror" in outcome.split(":")[0] or "NotImpl" in outcome for outcome in outcomes.values()]
+assert raised == [True] * 5 + [False] * 4
+assert all("no error" in outcome for outcome in list(outcomes.values())[5:])
+assert ways["graph"]["waiting"] > sum(ways["graph"].values()) / 3
