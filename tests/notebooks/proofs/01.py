@@ -15,7 +15,6 @@ assert sum(lengths) == len(images) and set(lengths[:-1]) == {BATCH_SIZE}
 assert abs(unseen[0] - 0.1) < 0.15 and unseen[-1] > 0.8
 assert python_ran == ["mxnet.ndarray", "mxnet.ndarray", "mxnet.symbol"]
 np.testing.assert_allclose(as_graph, as_python, rtol=1e-4, atol=1e-4)
-raised = ["rror" in outcome.split(":")[0] or "NotImpl" in outcome for outcome in outcomes.values()]
-assert raised == [True] * 5 + [False] * 4
-assert all("no error" in outcome for outcome in list(outcomes.values())[5:])
+frozen = [outcome.startswith("no error") for outcome in outcomes.values()]
+assert frozen == [False] * 5 + [True] * 4
 assert ways["graph"]["waiting"] > sum(ways["graph"].values()) / 3
