@@ -35,7 +35,7 @@ def job(program, *options, workers=0, launcher=(), also="", quiet=False):
     Parameters
     ----------
     program : str
-        ``step4_right``, or a path.
+        ``step4_right``, or a path, from here or from the folder of the notebooks.
     options : words for the program; ``scratch/`` stands for a folder for its files
     workers : int
         0 starts the program without the launcher.
@@ -46,6 +46,8 @@ def job(program, *options, workers=0, launcher=(), also="", quiet=False):
         Print nothing.
     """
     path = Path(program) if str(program).endswith(".py") else FOLDER / f"{program}.py"
+    if not path.exists():
+        path = ROOT / "notebooks" / path
     words = ["python", path.resolve(), *options]
     if workers:
         words = ["python", ROOT / "tools/launch.py", "-n", workers, "-s", 1, *launcher, *words]
