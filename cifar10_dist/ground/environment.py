@@ -28,8 +28,8 @@ def is_first_worker():
 
 
 def local_workers():
-    """Return the number of workers on this host."""
-    return _whole("LAUNCH_LOCAL_WORKERS", 1)
+    """Return the number of workers on this host, 1 where there are servers only."""
+    return _whole("LAUNCH_LOCAL_WORKERS", 1) or 1
 
 
 def local_rank():

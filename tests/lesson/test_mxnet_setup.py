@@ -58,6 +58,10 @@ def test_workers_on_one_host_share_its_processors():
     assert after_import(THREADS, LAUNCH_LOCAL_WORKERS="1000") == "1 1"
 
 
+def test_a_server_on_a_host_without_workers_starts():
+    assert after_import(THREADS, LAUNCH_LOCAL_WORKERS="0") == after_import(THREADS)
+
+
 def test_a_number_of_threads_set_by_the_user_stays():
     assert after_import(THREADS, OMP_NUM_THREADS="7") == "7 7"
     assert after_import(THREADS, OMP_NUM_THREADS="4,2") == "4,2 4"
