@@ -50,13 +50,19 @@ def check_distributed(program):
         num_examples, batch_size = case.split("/")
         words = "--num-examples", num_examples, "--batch-size", batch_size, "--save"
         for workers in (3, 1, 2) if case == CASES[0] else (3,):
-            ran = job(program, *words, f"scratch/{workers}", workers=workers, quiet=True)
+            ran = job(program, *words, f"scratch/sines{workers}", workers=workers, quiet=True)
             fault = _fault(ran, workers, int(num_examples))
             if fault:
                 return say(False, f"{workers} workers, batches of {batch_size}: {fault}")
         if case != CASES[0]:
-            job(program, *words, "scratch/1", quiet=True)
-        if max(distance("3", "1"), distance("2", "1") if case == CASES[0] else 0) > 1e-3:
+            job(program, *words, "scratch/sines1", quiet=True)
+        if (
+            max(
+                distance("sines3", "sines1"),
+                distance("sines2", "sines1") if case == CASES[0] else 0,
+            )
+            > 1e-3
+        ):
             return say(False, f"{case}: the parameters are not those of one worker")
     return say(True, "")
 
