@@ -46,7 +46,7 @@ def time_parts(net, loss, trainer, x, y, num_steps, wait):
     return ms
 
 
-def measure(cases, loss, num_steps=20, num_rounds=5):
+def measure(cases, loss, num_steps=20, num_rounds=12):
     """Time several cases in alternation; of each, keep the fastest round.
 
     Other programs can only slow a round down.
