@@ -16,7 +16,8 @@ from checks.own_program import check_distributed
 from launching import ROOT, launch
 from programs.own.mistakes import CHANGES, changed
 
-TIME_BUDGET_S = 150
+TIME_BUDGET_S = 300
+pytestmark = pytest.mark.long  # over fifty jobs
 FOLDER = ROOT / "notebooks" / "programs" / "own"
 NOTEBOOK = "04-make-your-own-program-distributed.ipynb"
 ONE_DEVICE = FOLDER / "step1_one_device.py"
