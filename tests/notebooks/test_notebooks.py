@@ -19,7 +19,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-TIME_BUDGET_S = 900
+TIME_BUDGET_S = 1100
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "notebooks"
 PROOFS = Path(__file__).parent / "proofs"
