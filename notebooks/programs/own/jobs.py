@@ -61,11 +61,14 @@ def job(program, *options, workers=0, launcher=(), also="", quiet=False):
     for rank, epoch, examples, _, *numbers in EPOCH.findall(done.stdout):
         result.epochs.setdefault(int(epoch), {})[int(rank or 0)] = int(examples), *numbers
     result.epochs = {epoch: dict(sorted(found.items())) for epoch, found in result.epochs.items()}
-    lines = [line for line in done.stdout.splitlines() if EPOCH.search(line)]
-    lines.sort(key=lambda line: (re.search(r"Epoch \d+", line)[0], line))
-    if also:
-        others = [line for line in done.stdout.splitlines() if re.search(also, line)]
-        lines += [line for line in others if not EPOCH.search(line) and not NOT_SHOWN.search(line)]
+    kept, epoch = [], -1
+    for number, line in enumerate(done.stdout.splitlines(), 1):
+        if EPOCH.search(line):
+            epoch = int(EPOCH.search(line)[2])
+            kept.append((epoch, 0, line))  # of one epoch, by worker
+        elif also and re.search(also, line) and not NOT_SHOWN.search(line):
+            kept.append((epoch, number, line))
+    lines = [line for *_, line in sorted(kept)]
     if done.returncode:
         lines.append(f"exit status {done.returncode}")
     if not quiet:
