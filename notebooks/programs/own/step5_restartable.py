@@ -171,7 +171,7 @@ def main():
 
     epochs_done = load_checkpoint(args.checkpoint, store, net, trainer)
     if epochs_done and store.rank == 0:
-        print(f"{args.checkpoint}: {epochs_done} epochs are done")
+        print(f"{args.checkpoint}: epochs done: {epochs_done}")
     for epoch in range(epochs_done, args.num_epochs):
         trainer.set_learning_rate(args.lr * 0.7**epoch)
         mx.random.seed(1000 * epoch + store.rank)  # for dropout: other masks on each worker
