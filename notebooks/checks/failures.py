@@ -26,17 +26,16 @@ EPOCH_S, SAVE_S, RESTART_S, BETWEEN_S = 360, 45, 240, 30 * 86_400 / 16
 
 def check_survivor(job):
     """Check that a job was killed, was started again, and ended as if nothing had happened."""
-    text = "\n".join(job.lines)
+    text = "\n".join(job.lines())
     if "was killed by SIGKILL" not in text:
         return say(False, "no worker was killed: call job.signal before the end")
     if "Resumed from" not in text:
         return say(False, "it was killed, but no second try went on from a checkpoint")
-    if job.process.poll() != 0:
-        return say(False, f"it ended with status {job.process.poll()}")
-    name = job.log.stem
-    if not list(failing_jobs.FOLDER.glob(f"{name}-[0-9]*.json")):
-        return say(False, f"give it the prefix {failing_jobs.OUT}/{name}, as its name says")
-    same = failing_jobs.difference("undisturbed", name) == 0
+    if job.finish() != 0:
+        return say(False, f"it ended with status {job.finish()}")
+    if not list(failing_jobs.FOLDER.glob(f"{job.name}-[0-9]*.json")):
+        return say(False, f"give it the prefix {failing_jobs.OUT}/{job.name}, as its name says")
+    same = failing_jobs.difference("undisturbed", job.name) == 0
     say(same, "its parameters are not those of the undisturbed job: are the options the same?")
 
 

@@ -7,7 +7,7 @@ import time
 
 from helpers import ROOT
 
-LIMIT_S = 170  # of each wait
+LIMIT_S = 300  # of each wait
 
 
 class Job:

@@ -5,10 +5,8 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
-import time
 
+import background
 import numpy as np
 
 from helpers import ROOT, run_quietly
@@ -25,33 +23,18 @@ def begin():
     os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that are started
 
 
-class Job:
+class Job(background.Job):
     """A job of the launcher in the background; the words are its options and its command."""
 
     def __init__(self, name, *words):
-        self.log, self.folder = FOLDER / f"{name}.log", FOLDER / f"{name}-job"
+        self.name = name
         for old in FOLDER.glob(f"{name}-[0-9]*"):
             old.unlink()  # checkpoints of an earlier job of this name
-        words = map(str, (*LAUNCH, "--job-dir", f"{OUT}/{name}-job", *words))
-        words = [sys.executable if word == "python" else word for word in words]
-        with open(self.log, "w") as log:
-            self.process = subprocess.Popen(words, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT)
-
-    @property
-    def lines(self):
-        """What the job has printed so far."""
-        return self.log.read_text().splitlines()
-
-    def wait_for(self, pattern):
-        """Wait until it has printed something."""
-        while not re.search(pattern, self.log.read_text()):
-            if self.process.poll() is not None:
-                raise RuntimeError(self.log.read_text()[-2000:])
-            time.sleep(0.02)
+        super().__init__(*LAUNCH, "--job-dir", f"{OUT}/{name}-job", *words)
 
     def signal(self, name, number):
         """Send a signal to one process, as in ``job.signal("worker-1", signal.SIGKILL)``."""
-        last = json.loads((self.folder / "job.json").read_text())["attempts"][-1]
+        last = json.loads((FOLDER / f"{self.name}-job/job.json").read_text())["attempts"][-1]
         (pid,) = [process["pid"] for process in last["processes"] if process["name"] == name]
         os.kill(pid, number)
 
@@ -69,9 +52,9 @@ class Job:
 
     def finish(self, pattern=None):
         """Wait for the end, print the lines that have the pattern, return the exit status."""
-        status = self.process.wait(timeout=500)
+        status = super().finish()
         if pattern:
-            kept = [line for line in self.lines if re.search(pattern, line)]
+            kept = [line for line in self.lines() if re.search(pattern, line)]
             print(*kept, f"exit status {status}", sep="\n")
         return status
 
