@@ -297,15 +297,15 @@ def read_ahead(card):
     card.text(862, 442, "time", size=15, anchor="end", colour=GREY)
 
 
-@picture(458, "Which store, how many servers, which batch, which type")
+@picture(458, "Which store, how many servers, which batch size, which type")
 def which_store(card):
-    """Left, the store. One process: device. Several, and they may overtake each other: dist_async.
-    If not, and each has several GPUs: dist_device_sync. With one device each: dist_sync. Right, the
-    servers: as many as workers, or one a host if a host has several workers. The batch: the global
-    batch, divided by the workers. The type: float32, and 16 bits once measured."""
+    """Left, the store. One process: device. Workers of very different speed: dist_async. If not,
+    and each has several GPUs: dist_device_sync. With one device each: dist_sync. Right, the
+    servers: one on each host. The batch size: the global batch, divided by the workers; a larger
+    global batch needs another learning rate. The type: first float32, then 16 bits."""
     questions = (
         ("more than one process?", "no", "device"),
-        ("may workers overtake each other?", "yes", "dist_async"),
+        ("workers of very different speed?", "yes", "dist_async"),
         ("several GPUs in each worker?", "yes", "dist_device_sync"),
     )
     for i, (question, answer, store) in enumerate(questions):
@@ -320,15 +320,19 @@ def which_store(card):
         card.text(182, y + 92, "yes" if answer == "no" else "no", size=15, anchor="start")
     card.box(80, 382, 172, 48, GREEN)
     card.code(166, 411, "dist_sync")
-    card.text(270, 411, "in doubt: this one", size=15, anchor="start", colour=GREY)
+    card.text(270, 411, "if in doubt, this one", size=15, anchor="start", colour=GREY)
     for y, name, words in (
         (
             40,
             "how many servers?",
-            "one worker a host: one for each\nworker; else one for each host",
+            "one on each host",
         ),
-        (184, "which batch?", "global batch / workers, each;\nlarger: mend the rate first (07)"),
-        (328, "which type?", "float32 until it trains well;\nthen measure 16 bits (09)"),
+        (
+            184,
+            "which batch size?",
+            "global batch / workers; for a larger\none, change the learning rate (07)",
+        ),
+        (328, "which type?", "first float32; once that trains well,\ntry 16 bits (09)"),
     ):
         card.panel(590, y, 282, 102, BLUE, name)
         card.text(604, y + 58, words, size=14, anchor="start")
