@@ -330,9 +330,9 @@ def which_store(card):
         (
             184,
             "which batch size?",
-            "global batch / workers; for a larger\none, change the learning rate (07)",
+            "global batch / workers; a larger\none needs another rate (07)",
         ),
-        (328, "which type?", "first float32; once that trains well,\ntry 16 bits (09)"),
+        (328, "which type?", "float32; once that trains well,\ntry 16 bits (09)"),
     ):
         card.panel(590, y, 282, 102, BLUE, name)
         card.text(604, y + 58, words, size=14, anchor="start")
