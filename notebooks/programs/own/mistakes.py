@@ -13,10 +13,10 @@ RAISE = """\
         if epoch == 1 and store.rank == 1:
             raise ValueError("a broken image")
 """
-KILL = """\
-        if epoch == 2 and store.rank == 1 and os.environ["LAUNCH_ATTEMPT"] == "1":
-            os.kill(os.getpid(), 9)
-"""
+KILL = """
+            if epoch == 2 and store.rank == 1 and os.environ["LAUNCH_ATTEMPT"] == "1":
+                mx.nd.waitall()  # worker 0 has saved epoch 1, and pushed
+                os.kill(os.getpid(), 9)"""
 CATCH = """\
     try:
         main()
@@ -75,7 +75,7 @@ CHANGES = {
     "overtaken": ("step4_right", {SHARE: PULL_LATE}),
     "raises and waits": ("step4_right", {RATE: RATE + RAISE, CATCH: "    main()\n"}),
     "raises and ends": ("step4_right", {RATE: RATE + RAISE}),
-    "killed": ("step5_restartable", {RATE: RATE + KILL}),
+    "killed": ("step5_restartable", {STEP: STEP + KILL}),
 }
 
 
