@@ -29,6 +29,7 @@ from networks.mirror import network_to_test
 from run.precision import choose_dtype, use_mixed_precision
 from run.progress import measure_reading
 from run.run import Run, introduce
+from saving.module_files import network_of_module
 from saving.resume import begin_or_resume
 from saving.session import Session
 from sources.images import ImageSource
@@ -58,7 +59,6 @@ def train(args, session):
     """
     ctx = choose_devices(args)  # [gpu(0), gpu(1)], or [cpu(0)]
     images = ImageSource(args)
-    net = create_network(args, ctx, images)
     loss = CrossEntropy(args.label_smoothing)
     loss.hybridize(static_alloc=True, static_shape=True)
 
@@ -70,6 +70,7 @@ def train(args, session):
     workers.agree(settings)  # a worker with others ends the job
 
     # From a checkpoint, or from the beginning. Parameters first; the optimizer's state below.
+    net = network_of_module(args, ctx, workers) or create_network(args, ctx, images)
     start = begin_or_resume(args, settings, net, workers, train_loader, session)
     if start.is_end(args.num_epochs, args.target_accuracy):
         workers.barrier()  # nobody leaves while others still need the servers
@@ -81,7 +82,9 @@ def train(args, session):
     )
     start.restore(trainer, net, workers)
     run = Run(args, start, dtype, net, trainer, workers, session)  # reports, saves, stops
-    introduce(args, images, train_loader, trainer, workers)
+    introduce(args, net, images, train_loader, trainer, workers)
+    if start.came_alone:  # saved by plain MXNet: is it as good as it was there?
+        run.loaded(evaluate(test_loader, net, ctx, workers))
 
     for epoch in range(start.epoch, args.num_epochs):
         for batch in run.batches(train_loader, epoch):  # ends early on a request to stop

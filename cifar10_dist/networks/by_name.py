@@ -6,6 +6,7 @@ import json
 import mxnet as mx
 
 from ground.failure import UsageError
+from networks.by_symbol import SymbolNetwork
 from networks.fast import FastNetwork
 from networks.one_pixel import as_convolutions, use_products
 
@@ -85,6 +86,8 @@ def network_json(net):
     MXNet writes into the file how often the network was built before. Nobody needs those counts;
     they are set to zero.
     """
+    if isinstance(net, SymbolNetwork):
+        return net.text
     with mx.name.NameManager(), as_convolutions(net):
         graph = json.loads(net(mx.sym.var("data")).tojson())  # without the casts of --dtype
     for node in graph["nodes"]:

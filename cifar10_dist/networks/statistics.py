@@ -10,4 +10,6 @@ def running_statistics(net):
     only reads them. So reading them does not wait for backward, and gives the values before it.
     """
     mx.nd.waitall()
-    return [param for name, param in sorted(net.collect_params().items()) if "running_" in name]
+    params = sorted(net.collect_params().items())
+    named = getattr(net, "statistics", None)  # of a network with names of its own
+    return [p for name, p in params if ("running_" in name if named is None else name in named)]

@@ -47,12 +47,12 @@ def find_candidates(args, job, workers):
     UsageError
         If what was asked for is not on worker 0's host.
     """
-    entries, goes_on, missing = _candidates(args, job, environment.is_restarted())
+    entries, goes_on, missing = candidates(args, job, environment.is_restarted())
     _look_elsewhere(entries, missing, goes_on, workers)
     return entries, goes_on
 
 
-def _candidates(args, job, restarted):
+def candidates(args, job, restarted):
     """List the checkpoints to try, the newest first.
 
     Returns
