@@ -1,4 +1,4 @@
-"""The lines of a lab on real ssh hosts, pasted: only the program's name and the sizes are changed."""
+"""The lines of a lab, pasted on real ssh hosts: only the program's name and the sizes are others."""
 
 import os
 import pathlib
