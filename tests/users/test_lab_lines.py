@@ -1,4 +1,4 @@
-"""The lines of a lab, pasted on real ssh hosts: only the program's name and the sizes are others."""
+"""A lab's lines, pasted on two ssh hosts; only the program's name and the sizes differ."""
 
 import os
 import pathlib
