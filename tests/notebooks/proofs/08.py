@@ -13,6 +13,8 @@ assert shares[1]["decode"] > 50 > shares[0]["decode"]
 assert len(in_file) == NUM_SMALL == len(list(FEED.glob("small/*/*.jpg")))
 assert [sum(map(len, numbers)) - pad for numbers, pad in by_bytes] == [2, 18]
 assert [sum(map(len, numbers)) - pad for numbers, pad in by_records] == [10, 10]
+assert [epochs[0] for epochs in epochs_of_parts] == [(4, 334), (4, 334), (4, 332)]
+assert [epochs[2][0] for epochs in epochs_of_parts] == [4, 4, 3]
 assert changed.reshape(3, 4).tolist() == [[1, 2, 3, 4], [0, 5, 6, 7], [12, 11, 10, 9]]
 again = [crop_and_flip.draw(NUM_SMALL, seed=0, epoch=epoch)[:1] for epoch in range(8)]
 assert np.array_equal(seen, again) and [draw[0, 2] for draw in seen[:2]] in ([0, 1], [1, 0])
