@@ -1,5 +1,6 @@
 """Going on from what `mx.mod.Module` saved, as MXNet's older examples do; Module is the oracle."""
 
+import json
 import shutil
 
 import mxnet as mx
@@ -9,6 +10,7 @@ import pytest
 from command_line.parse import parse_args
 from ground.failure import UsageError
 from launching import TRAIN, accuracies, launch, train
+from networks.by_symbol import SymbolNetwork, ends_in_softmax
 from old_example import (
     MEAN,
     SCALING,
@@ -65,9 +67,15 @@ def old(trained, tmp_path, monkeypatch):
 
 
 def go_on(folder, prefix, *options, workers=0, num_epochs=3):
-    words = (*SMALL, *SGD, *SCALING, "--model-prefix", prefix, "--num-epochs", num_epochs, *options)
-    alone = not workers
-    job = train(folder, *words) if alone else launch(folder, "-n", workers, *TRAIN, *words)
+    """Train; of several workers, only the first has the files."""
+    words = [*SMALL, *SGD, *SCALING, "--num-epochs", num_epochs, *options, "--model-prefix"]
+    if workers:
+        (folder / "0").symlink_to(prefix.parent)
+        (folder / "1").mkdir()
+        words = [*TRAIN, *words, f"{folder}/$LAUNCH_WORKER_ID/{prefix.name}"]
+        job = launch(folder, "-n", workers, " ".join(map(str, words)))
+    else:
+        job = train(folder, *words, prefix)
     assert job.status == 0, job.text()
     return job.text()
 
@@ -112,8 +120,10 @@ def test_what_is_saved_is_read_by_plain_gluon(tmp_path, old, test_set):
 def test_a_step_is_the_one_that_module_takes(tmp_path, old, training_set, name, devices):
     """All images are one batch: their order does not count."""
     prefix = old(name)
+    prefix.with_name("cifar10-0002.states").write_bytes(b"a pickle")
     few = ("--mom", "0", "--lr", "0.001", "--cpus", devices)
-    go_on(tmp_path, prefix, "--load-epoch", "2", *few)
+    said = go_on(tmp_path, prefix, "--load-epoch", "2", *few)
+    assert f"{TOLD}; its .states, a pickle that could run any program, is not read" in said
     module = mx.mod.Module.load(str(prefix), 2, context=mx.cpu())
     whole = batches(*training_set, batch_size=LABELED)
     module.bind(whole.provide_data, whole.provide_label)
@@ -192,3 +202,27 @@ def test_a_symbol_that_cannot_be_trained_is_refused_with_the_reason(old, text, s
 def test_a_new_training_says_that_it_replaces_the_symbol(old, capsys):
     warn_of_replacing(str(old("plain")))
     assert "cifar10-symbol.json on " in capsys.readouterr().err
+
+
+def scores(text, values):
+    """What a network gives for an image, its parameters being these."""
+    net = SymbolNetwork("symbol", text, (3, 32, 32), 10)
+    net.collect_params().load_dict(values, ctx=mx.cpu(), cast_dtype=True)
+    return net(mx.nd.ones((1, 3, 32, 32))).asnumpy()
+
+
+def test_casts_to_float16_and_the_form_of_early_versions_change_nothing(old):
+    prefix = old("plain")
+    text = prefix.with_name("cifar10-symbol.json").read_text()
+    found = mx.nd.load(f"{prefix}-0002.params").items()
+    values = {name.partition(":")[2]: value.astype("float16") for name, value in found}
+    cast = mx.sym.Cast(mx.sym.load_json(text).get_children()[0], dtype="float16")
+    in_float16 = mx.sym.SoftmaxOutput(mx.sym.Cast(cast, dtype="float32"), name="softmax")
+    early = json.loads(text)
+    for node in early["nodes"]:
+        node["attr"] = node.pop("attrs", {})
+        node["op"] = node["op"].replace("SoftmaxOutput", "Softmax")
+    early["attrs"]["mxnet_version"] = ["int", 904]  # 0.9.4
+    for other in (in_float16.tojson(), json.dumps(early)):
+        assert ends_in_softmax(other)
+        np.testing.assert_array_equal(scores(other, values), scores(text, values))
