@@ -70,7 +70,10 @@ def _tell(error, program):
         return 1
     if "Horovod has been shut down" in str(error):
         time.sleep(OTHERS_WAIT_S)
-        say("error: another worker, or the connection to it, failed: see what was said before", program)
+        say(
+            "error: another worker, or the connection to it, failed: see what was said before",
+            program,
+        )
         return 1
     if isinstance(error, BrokenPipeError):  # `| head` has seen enough
         say("error: what reads its output has ended", program)

@@ -9,7 +9,10 @@ def serve_rendezvous():
 
     What it says is read by the launcher (``launcher/watching/registration.py``).
     """
-    from horovod.runner.http import http_server  # not everywhere
+    try:
+        from horovod.runner.http import http_server
+    except ImportError:
+        sys.exit("-s 0 is for Horovod, which is not installed: make setup HOROVOD=1")
 
     class Handler(http_server.RendezvousHandler):
         def _put_value(self, scope, key, value):

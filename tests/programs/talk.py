@@ -30,7 +30,7 @@ def main():
         workers.collectives.note_server_optimizer()
         workers.collectives.barrier = lambda: leave_late(workers)
         talk(workers)
-    else:
+    elif store.type != "horovod":
         params = compression_params("2bit", 0.5, 300)  # no power of two
         store.set_gradient_compression(params)
         workers.barrier()  # the servers know

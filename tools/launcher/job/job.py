@@ -188,19 +188,19 @@ def horovod(job, process, neighbours, root, port, interface):
     local_rank = neighbours.index(process)
     hosts = dict.fromkeys(p.host for p in job.processes if p.role == "worker")
     across = [host for host in hosts if job.count("worker", host) > local_rank]
-    env = dict(
-        HOROVOD_RANK=process.rank,
-        HOROVOD_SIZE=job.count("worker"),
-        HOROVOD_LOCAL_RANK=local_rank,
-        HOROVOD_LOCAL_SIZE=len(neighbours),
-        HOROVOD_CROSS_RANK=across.index(process.host),
-        HOROVOD_CROSS_SIZE=len(across),
-        HOROVOD_HOSTNAME=process.host,
-        HOROVOD_GLOO_RENDEZVOUS_ADDR=root,
-        HOROVOD_GLOO_RENDEZVOUS_PORT=port,
-        HOROVOD_CONTROLLER="gloo",
-        HOROVOD_CPU_OPERATIONS="gloo",
-    )
+    env = {
+        "HOROVOD_RANK": process.rank,
+        "HOROVOD_SIZE": job.count("worker"),
+        "HOROVOD_LOCAL_RANK": local_rank,
+        "HOROVOD_LOCAL_SIZE": len(neighbours),
+        "HOROVOD_CROSS_RANK": across.index(process.host),
+        "HOROVOD_CROSS_SIZE": len(across),
+        "HOROVOD_HOSTNAME": process.host,
+        "HOROVOD_GLOO_RENDEZVOUS_ADDR": root,
+        "HOROVOD_GLOO_RENDEZVOUS_PORT": port,
+        "HOROVOD_CONTROLLER": "gloo",
+        "HOROVOD_CPU_OPERATIONS": "gloo",
+    }
     if interface:
         env["HOROVOD_GLOO_IFACE"] = interface
     return {name: str(value) for name, value in env.items()}
