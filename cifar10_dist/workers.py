@@ -7,8 +7,10 @@ import numpy as np
 
 from ground.collectives import Collectives, OneWorker
 from ground.environment import uses_p3
-from ground.failure import OTHERS_WAIT_S, UsageError
+from ground.failure import UsageError
 from networks.statistics import running_statistics
+
+OTHERS_WAIT_S = 5  # before they repeat what worker 0 says; a launcher has stopped them by then
 
 
 class Workers:

@@ -10,7 +10,7 @@ import traceback
 
 from ground.messages import say
 
-OTHERS_WAIT_S = 5  # before a worker repeats another's failure; a launcher has stopped it by then
+FOLLOWS_S = 5  # after another worker's failure; a launcher has told of that, and stopped all
 STOPPED = 75  # exit status: stopped on request with all saved that there was, start me again
 
 
@@ -69,7 +69,7 @@ def _tell(error, program):
         say(f"error: out of memory: {reason}; try smaller sizes", program)
         return 1
     if "Horovod has been shut down" in str(error):
-        time.sleep(OTHERS_WAIT_S)
+        time.sleep(FOLLOWS_S)
         say(
             "error: another worker, or the connection to it, failed: see what was said before",
             program,

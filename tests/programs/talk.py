@@ -12,6 +12,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn
 
+import trainers.horovod  # noqa: F401  a store to create
 import workers as workers_module
 from ground.collectives import Collectives
 from ground.failure import UsageError, exit_with

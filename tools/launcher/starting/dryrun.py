@@ -101,14 +101,10 @@ def _block(job, host, processes, addresses):
 
 
 def _wait(job, host):
-    """Lines that wait for the end; Horovod's rendezvous ends with the workers beside it."""
+    """Lines that wait for the end; Horovod's rendezvous does not see it."""
     if job.count("server") or host != job.hosts[0]:
         return ["wait"]
-    return [
-        "rendezvous=$(jobs -p %1) workers=$(jobs -p | tail -n +2)",
-        "wait $workers",
-        "kill $rendezvous",
-    ]
+    return ['wait $(jobs -p | grep -vx "$rendezvous")', 'kill "$rendezvous"']
 
 
 def _hidden(job, processes):
@@ -157,7 +153,9 @@ def _start(job, process, is_alone):
             words["HOROVOD_GLOO_RENDEZVOUS_ADDR"] = '"$root"'
             words["HOROVOD_GLOO_IFACE"] = '"$interface"'
     assigned = " ".join(f"{name}={word}" for name, word in sorted(words.items()))
-    return f"# {process}\n{assigned} \\\n  {_quoted(mask_words(job.argv))} &"
+    start = f"# {process}\n{assigned} \\\n  {_quoted(mask_words(job.argv))} &"
+    is_rendezvous = process.role == "scheduler" and not job.count("server")
+    return f"{start}\nrendezvous=$!" if is_rendezvous else start
 
 
 def _quoted(words):
