@@ -41,7 +41,7 @@ def bytes_sent():
 
 
 def ours_on_hosts(program, hosts):
-    """Turn a command of `contenders.ours` into one for hosts, each a worker and, but for Horovod, a server."""
+    """Turn a command of `contenders.ours` into one for hosts: a worker and a server on each."""
     folder = ROOT / ".cluster" / NAME
     launch = [
         sys.executable, "tools/launch.py", "-n", str(hosts), "-s", str(num_servers(program, hosts)),

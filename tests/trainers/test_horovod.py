@@ -26,19 +26,20 @@ pytestmark = pytest.mark.horovod
 SHORT = "--data synthetic --network resnet --num-layers 8 --num-examples 650 --batch-size 64"
 RING = (*SHORT.split(), "--num-epochs", "2", "--kv-store", "horovod")
 LONG = (*SHORT.split(), "--num-epochs", "50", "--disp-batches", "1", "--kv-store", "horovod")
+ONE_THREAD = ("--env", "OMP_NUM_THREADS=1")  # as two workers have on two processors
 LINE = "gradients are added up by Horovod"
 
 
 @pytest.fixture(scope="module")
 def through_servers(tmp_path_factory):
     """The accuracies of the same training, two workers, through servers."""
-    words = (*TRAIN, *RING[:-2], "--allreduce", "servers")
+    words = (*ONE_THREAD, *TRAIN, *RING[:-2], "--allreduce", "servers")
     return accuracies(launch(tmp_path_factory.mktemp("servers"), "-n", 2, *words).stdout)
 
 
 def test_it_trains_as_the_servers_do_and_says_so(tmp_path, through_servers):
     """The last batch has 10 examples: 5 for each worker."""
-    job = launch(tmp_path, "-n", 2, "-s", 0, *TRAIN, *RING)
+    job = launch(tmp_path, "-n", 2, "-s", 0, *ONE_THREAD, *TRAIN, *RING)
     assert job.status == 0, job.text()
     assert LINE in job.stdout and "rendezvous" not in job.text()
     assert accuracies(job.stdout) == through_servers
@@ -50,7 +51,7 @@ def test_it_trains_as_the_servers_do_and_says_so(tmp_path, through_servers):
 def test_it_trains_on_hosts(tmp_path, through_servers, workers):
     cluster("up", "--hosts", "2")
     try:
-        job = launch(tmp_path, "-n", workers, "-s", 0, *on_hosts(), *TRAIN, *RING)
+        job = launch(tmp_path, "-n", workers, "-s", 0, *ONE_THREAD, *on_hosts(), *TRAIN, *RING)
     finally:
         cluster("down")
     assert job.status == 0 and LINE in job.stdout, job.text()
@@ -106,7 +107,8 @@ def test_a_job_that_lost_a_worker_is_started_again(tmp_path):
 def test_a_user_of_horovodrun_gets_the_same(tmp_path, through_servers):
     program = os.path.join(os.path.dirname(sys.executable), "horovodrun")
     words = [program, "-np", "2", "sh", "-c", " ".join([*TRAIN, *RING])]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, cwd=ROOT)
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert accuracies(done.stdout) == through_servers
 
