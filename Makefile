@@ -1,6 +1,7 @@
 # `make train` and `make test` are all that a fresh machine needs: both build .venv first.
 PYTHON  ?=
 DEVICE  ?=
+HOROVOD ?=
 WORKERS ?= 2
 ARGS    ?= --data synthetic --num-epochs 4
 TESTS   ?=
@@ -19,13 +20,14 @@ START := $(firstword $(foreach name,python3 python3.11 python3.10 python3.12 pyt
 	$(shell command -v $(name) 2>/dev/null)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-all notebooks jupyter cluster chaos bench test-pythons test-gpu-install lint clean
+.PHONY: help setup train test test-all test-horovod notebooks jupyter cluster chaos bench test-pythons test-gpu-install lint clean
 
 help:
-	@echo "make setup             build .venv (PYTHON=python3.10, DEVICE=cpu or gpu: default, what fits)"
+	@echo "make setup             build .venv (PYTHON=python3.10, DEVICE=cpu or gpu: default, what fits; HOROVOD=1: add it)"
 	@echo "make train             train on CIFAR-10-like images, 2 workers on this machine (WORKERS=, ARGS=)"
 	@echo "make test              run the quick tests: 5 minutes, without root (TESTS=tests/lesson)"
 	@echo "make test-all          run these, then all others: ssh hosts, batch systems, notebooks"
+	@echo "make test-horovod      run the tests of --kv-store horovod, after make setup HOROVOD=1"
 	@echo "make jupyter           open the notebooks in JupyterLab (JUPYTER_ARGS=--no-browser)"
 	@echo "make notebooks         run the notebooks and keep what they put out (DATA=folder of images)"
 	@echo "make cluster           two real ssh hosts on this machine, as root on Linux (HOSTS=, WITH=slurm,sge,mpi)"
@@ -38,7 +40,8 @@ help:
 
 setup:
 	@test -n "$(START)" || { echo "make: no Python found: install Python 3.8 to 3.12" >&2; exit 2; }
-	@exec $(START) tools/make_venv.py --python "$(PYTHON)" --device "$(DEVICE)"
+	@$(START) tools/make_venv.py --python "$(PYTHON)" --device "$(DEVICE)"
+	@$(START) tools/make_horovod.py "$(HOROVOD)"
 
 train: setup
 	.venv/bin/python tools/launch.py -n $(WORKERS) -s $(WORKERS) --launcher local \
@@ -51,6 +54,11 @@ test: setup
 # More processes than cores, for long tests wait more than they compute.
 test-all: test
 	@$(if $(TESTS),,$(PYTEST) --numprocesses 3 -m long)
+
+# Where Horovod is missing, other runs skip these.
+test-horovod: HOROVOD := $(or $(HOROVOD),1)
+test-horovod: setup
+	@$(PYTEST) --numprocesses 2 -m horovod
 
 notebooks: setup
 	@.venv/bin/python tools/refresh_notebooks.py $(if $(DATA),--data "$(DATA)")

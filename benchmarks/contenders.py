@@ -114,7 +114,10 @@ def read(lines, start=0.0):
 
 
 def ours(network="resnet18_v1", batch_size=256, steps=40, workers=1, lines=10, options=()):
-    """Our program on one repeated batch, alone or with as many servers as workers."""
+    """Our program on one repeated batch, alone or with as many servers as workers.
+
+    With Horovod there are no servers.
+    """
     command = [
         *OURS, "--data", "synthetic", "--network", network, "--batch-size", str(batch_size),
         "--num-examples", str(min(steps * batch_size * workers, 10_000)), "--num-epochs", "1",
@@ -122,7 +125,12 @@ def ours(network="resnet18_v1", batch_size=256, steps=40, workers=1, lines=10, o
     ]  # fmt: skip
     if workers == 1:
         return command
-    return [*LAUNCH, "-n", str(workers), "-s", str(workers), *command]
+    return [*LAUNCH, "-n", str(workers), "-s", str(num_servers(command, workers)), *command]
+
+
+def num_servers(command, workers):
+    """Return how many servers a command of ours needs."""
+    return 0 if "horovod" in command else workers
 
 
 def torch(network="resnet18", batch_size=256, steps=40, workers=1, lines=10, options=()):

@@ -1,6 +1,7 @@
 """What is compared with what: the groups of programs that `bench.py` measures."""
 
 import ast
+import importlib.util
 import statistics
 import sys
 from functools import partial
@@ -18,6 +19,8 @@ RUNGS = next(  # ladder.py imports MXNet, which this program leaves to others
 # The default of a malloc setting: mxnet_setup leaves malloc alone when it finds one.
 KEEPS_NOTHING = {"GLIBC_TUNABLES": "glibc.malloc.arena_test=8"}
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+RING = ["--kv-store", "horovod"]
+HAS_HOROVOD = importlib.util.find_spec("horovod") is not None
 
 
 def one_process(options):
@@ -71,6 +74,8 @@ def two_workers(batch_size, targets, network="resnet18_v1", steps=40, lines=10):
                 run,
                 torch(batch_size=batch_size, steps=steps, workers=2, options=["--channels-last"]),
             )
+            if has_horovod():
+                runs["ring"] = partial(run, ours(**size, workers=2, options=RING))
         found = take_turns(runs, options.rounds)
         others = {"2 processes": "independent", "DDP": "ddp"}
         for (name, other), target in zip(others.items(), targets):
@@ -78,6 +83,9 @@ def two_workers(batch_size, targets, network="resnet18_v1", steps=40, lines=10):
                 ours_is = "2 workers" if other == "independent" else "ours"
                 what = f"{title}: {ours_is}{ending} / {name}"
                 yield found, Row(what, kind, other, "speed", target)
+        ways = {"DDP": "ddp", "servers": "sent", "shared memory": "ours"}
+        for name, other in ways.items() if "ring" in found else ():
+            yield found, Row(f"{title}: ours by Horovod / {name}", "ring", other, "speed", None)
 
     measure.__doc__ = two_workers.__doc__
     return measure
@@ -199,21 +207,33 @@ def wire(hosts):
     return measure
 
 
-def link(rate):
-    """Two hosts with cables of a rate: ours and DDP, batch 128 a worker."""
+def has_horovod():
+    """Tell whether Horovod can be measured; say so if it cannot."""
+    if not HAS_HOROVOD:
+        print("left out: Horovod, which needs `make setup HOROVOD=1`", flush=True)
+    return HAS_HOROVOD
+
+
+def link(rate, batch_size=128, target=1.0):
+    """Two hosts with cables of a rate: ours through servers and by Horovod, and DDP."""
 
     def measure(options):
         with cluster(2, rate) as addresses:
-            program = ours(batch_size=128, steps=20, lines=5)
-            program[program.index("--num-examples") + 1] = str(20 * 128 * 2)
-            other = torch(batch_size=128, steps=20, lines=5, options=["--channels-last"])
+            size = {"batch_size": batch_size, "steps": 20, "lines": 5}
+            program = ours(**size)
+            program[program.index("--num-examples") + 1] = str(20 * batch_size * 2)
+            other = torch(**size, options=["--channels-last"])
             runs = {
                 "ours": partial(run, ours_on_hosts(program, 2)),
                 "ddp": partial(run, torch_on_hosts(other, addresses)),
             }
+            if has_horovod():
+                runs["ring"] = partial(run, ours_on_hosts([*program, *RING], 2))
             found = take_turns(runs, max(1, options.rounds // 2))
-        title = f"two hosts at {rate}, ResNet-18, batch 128: ours / DDP"
-        yield found, Row(title, "ours", "ddp", "speed", 1.0)
+        title = f"two hosts at {rate}, ResNet-18, batch {batch_size}"
+        yield found, Row(f"{title}: ours / DDP", "ours", "ddp", "speed", target)
+        for name, other in (("DDP", "ddp"), ("servers", "ours")) if "ring" in found else ():
+            yield found, Row(f"{title}: ours by Horovod / {name}", "ring", other, "speed", None)
 
     measure.__doc__ = link.__doc__
     return measure
@@ -255,4 +275,6 @@ GROUPS = {
     "bytes-3": wire(3),
     "1gbit": link("1gbit"),
     "100mbit": link("100mbit"),
+    "1gbit-32": link("1gbit", 32, None),
+    "100mbit-32": link("100mbit", 32, None),
 }

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 
-from contenders import PEERS_PYTHON, ROOT, Failed
+from contenders import PEERS_PYTHON, ROOT, Failed, num_servers
 
 NAME = "bench"
 
@@ -41,10 +41,10 @@ def bytes_sent():
 
 
 def ours_on_hosts(program, hosts):
-    """Turn a command of `contenders.ours` into one for hosts, each a worker and a server."""
+    """Turn a command of `contenders.ours` into one for hosts: a worker and a server on each."""
     folder = ROOT / ".cluster" / NAME
     launch = [
-        sys.executable, "tools/launch.py", "-n", str(hosts), "-s", str(hosts),
+        sys.executable, "tools/launch.py", "-n", str(hosts), "-s", str(num_servers(program, hosts)),
         "-H", str(folder / "hosts"), f"--ssh-option=-F{folder / 'ssh_config'}",
         "--env", "OMP_NUM_THREADS=1",
     ]  # fmt: skip

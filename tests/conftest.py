@@ -1,5 +1,6 @@
 """What all tests share: no skips in CI, the time each module took, hypothesis without deadlines."""
 
+import importlib.util
 import os
 from collections import defaultdict
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 IN_CI = os.environ.get("CI") == "true"
+HAS_HOROVOD = importlib.util.find_spec("horovod") is not None
 
 # A shared machine is now and then slow; in CI the examples are the same every time.
 settings.register_profile("project", deadline=None, derandomize=IN_CI)
@@ -43,6 +45,8 @@ def pytest_collection_modifyitems(items):
         if not item.get_closest_marker("xdist_group"):
             group = getattr(item.module, "SHARES", item.location[0])
             item.add_marker(pytest.mark.xdist_group(group))
+        if item.get_closest_marker("horovod") and not HAS_HOROVOD:
+            item.add_marker(pytest.mark.skip(reason="needs `make setup HOROVOD=1`"))
         budget = getattr(item.module, "TIME_BUDGET_S", None)
         item.user_properties.append(("budget", budget))
 

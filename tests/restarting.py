@@ -33,7 +33,8 @@ def training(folder, prefix, *options, workers=0, launch=(), env=None, through_s
     command = (sys.executable, PROGRAM, *options)
     if through_shell:
         command = (" ".join(map(str, command)),)
-    return Job(folder, "-n", workers, "-s", 1, *launch, *command, env=env)
+    servers = 0 if "horovod" in options else 1
+    return Job(folder, "-n", workers, "-s", servers, *launch, *command, env=env)
 
 
 def finished(job, status=0):

@@ -12,6 +12,7 @@ Exit status: 0 ready; 1 venv or pip failed; 2 this machine or an option will not
 import argparse
 import hashlib
 import json
+import os
 import platform
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ("requirements.txt", "requirements-cpu.txt", "requirements-common.txt", "constraints.txt")
 STAMP = "built-from.json"  # removed first, written last: without it a run was cut short
+HOROVOD_STAMP = "horovod.txt"  # of make_horovod.py, which adds to this environment
 PYTHONS = ("python3.11", "python3.10", "python3.12", "python3.9", "python3.8", "python3")
 SUPPORTED = ((3, 8), (3, 12))
 # MXNet 1.9.1 has wheels for these, and Apple and Windows users should know it at once.
@@ -36,9 +38,14 @@ class Unsuitable(Exception):
     """This machine or an option will not do; the message says what to do."""
 
 
-def run(*command):
-    """Run a command; return its exit status and what it printed."""
-    pipe = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+def run(*command, **env):
+    """Run a command, with these variables; return its exit status and what it printed."""
+    pipe = {
+        "env": dict(os.environ, **env),
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.STDOUT,
+    }
     try:
         done = subprocess.run([str(word) for word in command], universal_newlines=True, **pipe)
     except OSError as error:
@@ -124,18 +131,26 @@ def build(venv, wanted):
         venv.unlink()
     if (venv / STAMP).exists():
         (venv / STAMP).unlink()
-    pip = [venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "--no-input", "-q"]
+    has_horovod = (venv / HOROVOD_STAMP).exists()
     requirements = ROOT / ("requirements.txt" if device == "gpu" else "requirements-cpu.txt")
-    install = [*pip, "install", "-r", requirements, "-c", ROOT / "constraints.txt"]
+    install = [*pip(venv), "install", "-r", requirements, "-c", ROOT / "constraints.txt"]
     for command in [python, "-m", "venv", "--clear", venv], install:
         status, said = run(*command)
         if status != 0:
             print(said, file=sys.stderr)
             print("failed: " + " ".join(map(str, command)), file=sys.stderr)
             return 1
+    if has_horovod:
+        (venv / HOROVOD_STAMP).write_text("to be added again")
     (venv / STAMP).write_text(json.dumps(wanted))
     print(f"Built {venv.name} in {time.time() - start:.0f} s.")
     return 0
+
+
+def pip(venv):
+    """Return the words that begin a command of an environment's pip."""
+    options = ["--disable-pip-version-check", "--no-input", "-q"]
+    return [venv / "bin" / "python", "-m", "pip", *options]
 
 
 def main():
@@ -162,14 +177,19 @@ def main():
         return 0 if is_there else build(args.venv, wanted)
 
 
-if __name__ == "__main__":
+def exit_with(main, program):
+    """Call ``main()`` and end with its status; what the user can mend is one line."""
     # End pip too when make is told to stop: Python passes an exit on to what it runs, not a signal.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         sys.exit(main())
     except (Unsuitable, OSError) as error:
-        print(f"make_venv.py: {error}", file=sys.stderr)
+        print(f"{program}: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("interrupted: the next run starts again", file=sys.stderr)
         sys.exit(130)
+
+
+if __name__ == "__main__":
+    exit_with(main, "make_venv.py")

@@ -1,5 +1,6 @@
 """The flags of the program: all that is known of a flag stands in its entry in ``FLAGS``."""
 
+import importlib.util
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,7 @@ from command_line.flag_types import (
     triple,
     two_bits,
 )
-from ground.environment import is_launched, max_restarts, uses_p3
+from ground.environment import is_launched, max_restarts, num_ring_workers, num_servers, uses_p3
 
 
 def attribute_of(name):
@@ -75,7 +76,7 @@ def _default_resume(a):
     return "auto" if max_restarts() and a.model_prefix and a.load_epoch is None else "none"
 
 
-STORES = ("local", "device", "dist", "dist_sync", "dist_device_sync", "dist_async")
+STORES = ("local", "device", "dist", "dist_sync", "dist_device_sync", "dist_async", "horovod")
 SYNC_STORES = ("dist", "dist_sync", "dist_device_sync")
 # One is for MXNet's own tests, the other for embeddings: it takes weights of two dimensions.
 OPTIMIZERS = sorted(set(mx.optimizer.Optimizer.opt_registry) - {"test", "groupadagrad"})
@@ -86,7 +87,12 @@ FLAGS = {
         Flag("--kv-store", STORES, lambda a: "dist" if is_launched() else "device", None, "MXNet's kvstore; default dist under a launcher, else device", checks=[
             (lambda a: a.kv_store.startswith("dist") and not is_launched(), "--kv-store {kv_store} needs a launcher: python tools/launch.py -n 2 -s 2 --launcher local \"python cifar10_dist.py …\""),
             (lambda a: uses_p3() and a.kv_store == "dist_async", "--kv-store dist_async does not go with the launcher's --p3 (DMLC_PS_VAN_TYPE=p3)"),
-            (lambda a: is_launched() and not a.kv_store.startswith("dist"), "--kv-store {kv_store} under a launcher would train every worker alone: use dist_sync, or start one process without the launcher"),
+            (lambda a: is_launched() and a.kv_store in ("local", "device"), "--kv-store {kv_store} under a launcher would train every worker alone: use dist_sync, or start one process without the launcher"),
+            (lambda a: num_ring_workers() > 1 and a.kv_store != "horovod", "--kv-store {kv_store} would train every worker of horovodrun or mpirun alone: use horovod"),
+            (lambda a: a.kv_store.startswith("dist") and num_servers() == 0, "--kv-store {kv_store} has no servers: leave out the launcher's -s 0, or use --kv-store horovod"),
+            (lambda a: a.kv_store == "horovod" and not is_launched() and num_ring_workers() == 1, "--kv-store horovod needs a launcher: python tools/launch.py -n 2 -s 0 --launcher local \"python cifar10_dist.py …\""),
+            (lambda a: a.kv_store == "horovod" and is_launched() and num_servers() > 0, "--kv-store horovod takes no servers: give the launcher -s 0"),
+            (lambda a: a.kv_store == "horovod" and importlib.util.find_spec("horovod") is None, "--kv-store horovod: Horovod is not installed: make setup HOROVOD=1"),
         ]),
         Flag("--gpus", gpu_list, None, "0,1", "GPUs of this worker; without a value: the CPU; default: its share of the host's GPUs", alone="", agreed=None),
         Flag("--cpus", positive, None, "N", "rehearse N devices on the CPU", excludes="--gpus", agreed=None),

@@ -5,10 +5,12 @@ import errno
 import os
 import re
 import sys
+import time
 import traceback
 
 from ground.messages import say
 
+FOLLOWS_S = 5  # after another worker's failure; a launcher has told of that, and stopped all
 STOPPED = 75  # exit status: stopped on request with all saved that there was, start me again
 
 
@@ -65,6 +67,13 @@ def _tell(error, program):
     if isinstance(error, MemoryError) or re.search("out of memory|bad_alloc", str(error)):
         reason = (str(error).strip().splitlines() or ["no more to be had"])[-1][:200]
         say(f"error: out of memory: {reason}; try smaller sizes", program)
+        return 1
+    if "Horovod has been shut down" in str(error):
+        time.sleep(FOLLOWS_S)
+        say(
+            "error: another worker, or the connection to it, failed: see what was said before",
+            program,
+        )
         return 1
     if isinstance(error, BrokenPipeError):  # `| head` has seen enough
         say("error: what reads its output has ended", program)

@@ -13,6 +13,7 @@ import sys
 from importlib import util
 
 from ground.endings import end_on_exceptions, end_with_traceback
+from ground.rendezvous import serve_rendezvous
 
 ROLES = ("server", "scheduler")
 ADVICE = "put its classes in a module of their own, or use update_on_kvstore=False"
@@ -22,6 +23,8 @@ OPTIMIZER = 0  # what a worker's command to the servers is about: kController in
 def serve_if_told():
     """Be what ``DMLC_ROLE`` says until the job is over, and leave; return at once for a worker."""
     role = os.environ.get("DMLC_ROLE")
+    if role == "scheduler" and os.environ.get("DMLC_NUM_SERVER") == "0":
+        serve_rendezvous()
     package = util.find_spec("mxnet")
     if role not in ROLES or package is None:
         return

@@ -15,6 +15,7 @@ from ground.failure import UsageError
 from trainers.asynchronous import AsyncTrainer, allow_for_staleness, explain_staleness
 from trainers.buckets import Buckets
 from trainers.compression import TwoBits, compression_params
+from trainers.horovod import HorovodBuckets
 from trainers.lookahead import Lookahead
 from trainers.optimizers import EVERYWHERE, OURS
 from trainers.schedule import ResumedScheduler, create_schedule, scaled_learning_rate
@@ -110,6 +111,8 @@ def choose_way(plan):
         return "asynchronous"
     if plan.args.gc_type:
         return "two bits"
+    if plan.store.type == "horovod":
+        return "horovod"
     if plan.workers.count > 1:
         is_shared = plan.args.allreduce == "auto" and plan.shared_memory is not None
         return "shared memory" if is_shared else "store"
@@ -124,6 +127,11 @@ def on_one_device(plan):
 def through_store(plan):
     """Push gradients to the servers and pull their sums; with one worker, its own store adds up."""
     return plan.worker_trainer(plan.store, Buckets())
+
+
+def through_horovod(plan):
+    """Add gradients up in Horovod's ring."""
+    return plan.worker_trainer(plan.store, HorovodBuckets())
 
 
 def in_shared_memory(plan):
@@ -165,6 +173,7 @@ def asynchronously(plan):
 WAYS = {
     "one device": on_one_device,
     "store": through_store,
+    "horovod": through_horovod,
     "shared memory": in_shared_memory,
     "two bits": in_two_bits,
     "asynchronous": asynchronously,

@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import sys
 from itertools import chain
 from unittest import mock
 
@@ -22,6 +23,7 @@ CHECKS = [text for flag in ALL for _, text in flag.checks]
 DEVICE_CHECKS = [text for flag in ALL for _, text in flag.device_checks]
 ALONE, LAUNCHED = {}, {"DMLC_PS_ROOT_URI": "127.0.0.1"}
 P3 = {**LAUNCHED, "DMLC_PS_VAN_TYPE": "p3"}
+NO_SERVERS, RING = {**LAUNCHED, "DMLC_NUM_SERVER": "0"}, {"HOROVOD_SIZE": "2"}
 # How each message begins, the command line that brings it, and what the launcher says.
 CASES = {
     "--data-train and --data-val": ("--data-val y.rec", ALONE),
@@ -40,6 +42,11 @@ CASES = {
     "--lr-scale staleness": ("--lr-scale staleness --kv-store dist_sync", LAUNCHED),
     "--warmup-epochs": ("--warmup-epochs 5.5", ALONE),
     "--kv-store {kv_store} needs": ("--kv-store dist_sync", ALONE),
+    "--kv-store {kv_store} would": ("--kv-store device", RING),
+    "--kv-store {kv_store} has no servers": ("--kv-store dist_sync", NO_SERVERS),
+    "--kv-store horovod needs": ("--kv-store horovod", ALONE),
+    "--kv-store horovod takes no servers": ("--kv-store horovod", LAUNCHED),
+    "--kv-store horovod: Horovod is not": ("--kv-store horovod", NO_SERVERS),
     "--gc-type {gc_type} does not": ("--gc-type 2bit", P3),
     "--kv-store dist_async does not": ("--kv-store dist_async", P3),
     "--kv-store {kv_store} under": ("--kv-store device", LAUNCHED),
@@ -78,7 +85,7 @@ ENVIRONMENTS = (ALONE, LAUNCHED, P3, {**LAUNCHED, "LAUNCH_MAX_RESTARTS": "3"})
 
 
 def parse(words, environment=ALONE):
-    with mock.patch.dict(os.environ, environment):
+    with mock.patch.dict(os.environ, environment), mock.patch.dict(sys.modules, horovod=None):
         return parse_args(words)
 
 

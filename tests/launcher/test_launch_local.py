@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 
 import pytest
@@ -116,6 +117,12 @@ def test_a_shell_does_not_go_on_with_its_next_command(tmp_path):
     job.popen.send_signal(signal.SIGTERM)
     assert job.wait(5) == 143
     assert job.out.read_text().count("[worker 0] again") <= 2
+
+
+def test_without_servers_a_program_that_pushes_to_them_ends_with_a_line(tmp_path):
+    program = "import mxnet as mx; mx.kv.create('dist').init(3, mx.nd.ones(4))"
+    job = launch(tmp_path, "-n", 2, "-s", 0, "--no-check", sys.executable, "-c", program)
+    assert job.status == 2 and "-s 0 is for Horovod" in job.last_words(), job.text()
 
 
 def test_an_interrupt_after_the_last_worker_only_ends_the_servers(tmp_path):

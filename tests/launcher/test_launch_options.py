@@ -62,7 +62,8 @@ def test_a_plan_leaves_the_parsed_options_as_they_are():
     [
         (["-n", "0", "x"], "-n/--num-workers: '0' is not a whole number from 1"),
         (["-n", "-3", "x"], "-n"),
-        (["-n", "2", "-s", "0", "x"], "-s/--num-servers: 0 would leave nobody to add up"),
+        (["-n", "2", "-s", "0", "--p3", "x"], "--p3 is about servers: leave it out with -s 0"),
+        (["-n", "2", "-s", "0", "--show", "server:0", "x"], "--show server: there is none"),
         (["-n", "2", "-s", "900", "x"], "-s 900: for 2 workers that is too many"),
         (["-n", "2"], "no command to run"),
         (["-n", "2", ""], "the command begins with an empty word: is a variable not set?"),
@@ -426,10 +427,14 @@ def test_a_pinned_port_that_is_taken_is_a_mistake(tmp_path):
 
 
 def test_what_the_launcher_sets_is_taken_from_nobody_else(tmp_path):
-    job = plan(parse_args(["-n", "1", "x"]), {"DMLC_ROLE": "server", "DMLC_LOCAL": "1"})
-    places = ("127.0.0.1", 9, "127.0.0.1", 1, 1)
-    names = {name for process in job.processes for name in environment(job, process, *places)}
-    assert {name for name in names if re.match("DMLC_|LAUNCH_", name)} == {*OWN, "DMLC_LOCAL"}
+    places, names = ("127.0.0.1", 9, "127.0.0.1", 1, 1, "lo"), set()
+    for servers in ("1", "0"):
+        own = {"DMLC_ROLE": "server", "HOROVOD_RANK": "7", "DMLC_LOCAL": "1"}
+        job = plan(parse_args(["-n", "1", "-s", servers, "x"]), own)
+        for process in job.processes:
+            names.update(environment(job, process, *places))
+    others = {"DMLC_LOCAL", "HOROVOD_GLOO_TIMEOUT_SECONDS"}  # which --env may set
+    assert {n for n in names if re.match("DMLC_|LAUNCH_|HOROVOD_", n)} == {*OWN, *others}
     assert job.env["worker"] == {"DMLC_LOCAL": "1"}
     env = {"DMLC_NUM_SERVER": "4", "DMLC_ROLE": "worker"}
     job = launch(tmp_path, "-n", 1, "--no-check", "echo $DMLC_NUM_SERVER", env=env)

@@ -22,7 +22,8 @@ TIME_BUDGET_S = 120
 
 def run_exact(workers, kind, folder):
     program = (sys.executable, "tests/programs/exact.py", kind, str(folder / "found.npz"))
-    job = launch(folder, "-n", workers, "-s", 1, *program, env={"OMP_NUM_THREADS": "1"})
+    servers = 0 if kind == "horovod" else 1
+    job = launch(folder, "-n", workers, "-s", servers, *program, env={"OMP_NUM_THREADS": "1"})
     assert job.status == 0, job.stdout + job.stderr
     return np.load(folder / "found.npz")
 
@@ -95,9 +96,12 @@ def assert_evaluated(got, wanted):
 MANY = [pytest.param(workers, marks=pytest.mark.long) for workers in (3, 4)]
 
 
+@pytest.mark.parametrize("kind", ["dist_sync", pytest.param("horovod", marks=pytest.mark.horovod)])
 @pytest.mark.parametrize("workers", [1, 2, *MANY])
-def test_any_number_of_workers_gives_the_parameters_and_the_evaluation_of_one(workers, tmp_path):
-    found = run_exact(workers, "dist_sync", tmp_path)
+def test_any_number_of_workers_gives_the_parameters_and_the_evaluation_of_one(
+    workers, kind, tmp_path
+):
+    found = run_exact(workers, kind, tmp_path)
     assert set(exact.SETTINGS) < set(found.files)
     for name, (length, _, optimizer, _) in exact.SETTINGS.items():
         wanted = by_hand(length, optimizer)

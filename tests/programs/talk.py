@@ -12,6 +12,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn
 
+import trainers.horovod  # noqa: F401  a store to create
 import workers as workers_module
 from ground.collectives import Collectives
 from ground.failure import UsageError, exit_with
@@ -30,7 +31,7 @@ def main():
         workers.collectives.note_server_optimizer()
         workers.collectives.barrier = lambda: leave_late(workers)
         talk(workers)
-    else:
+    elif store.type != "horovod":
         params = compression_params("2bit", 0.5, 300)  # no power of two
         store.set_gradient_compression(params)
         workers.barrier()  # the servers know

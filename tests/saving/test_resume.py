@@ -35,18 +35,29 @@ def process_of(job, rank):
     return job.pid if rank < 0 else min(job.role(f"worker-{rank}"))
 
 
-@pytest.mark.parametrize("workers", [pytest.param(0, marks=pytest.mark.long), 2])
+HOROVOD = ("--kv-store", "horovod")
+
+
+@pytest.mark.parametrize(
+    "workers, options",
+    [
+        pytest.param(0, (), marks=pytest.mark.long),
+        (2, ()),
+        pytest.param(2, HOROVOD, marks=pytest.mark.horovod),
+    ],
+)
 def test_a_training_killed_at_a_random_moment_ends_like_one_that_was_not(
-    tmp_path, undisturbed, workers
+    tmp_path, undisturbed, workers, options
 ):
     expected = undisturbed(workers)
-    job = training(tmp_path, tmp_path / "model", workers=workers)
+    job = training(tmp_path, tmp_path / "model", *options, workers=workers)
     epoch = random.randrange(4)
     job.wait_for(f"Epoch[{epoch}] Batch [{random.randint(1, 4)}]")
     time.sleep(random.uniform(0, 0.05))
     os.kill(process_of(job, workers - 1), signal.SIGKILL)
     job.wait()
-    again = finished(training(tmp_path, tmp_path / "model", "--resume", "auto", workers=workers))
+    more = (*options, "--resume", "auto")
+    again = finished(training(tmp_path, tmp_path / "model", *more, workers=workers))
     print(job.text() + again.text())
     resumed = re.search(r"Resumed from .*: (\d+) epochs done", again.text())
     done = int(resumed[1]) if resumed else 0
@@ -59,7 +70,14 @@ AVERAGED = ("--optimizer", "nag", "--lookahead", "4")
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "workers, options", [(0, ()), (2, AVERAGED), (0, ("--cpus", "2")), (0, ("--optimizer", "sgld"))]
+    "workers, options",
+    [
+        (0, ()),
+        (2, AVERAGED),
+        (0, ("--cpus", "2")),
+        (0, ("--optimizer", "sgld")),
+        pytest.param(2, HOROVOD, marks=pytest.mark.horovod),
+    ],
 )
 def test_a_training_told_to_stop_within_an_epoch_saves_there_and_ends_like_one_that_was_not(
     tmp_path, undisturbed, workers, options

@@ -17,6 +17,7 @@ from trainers.asynchronous import AsyncTrainer
 from trainers.base import JobTrainer
 from trainers.buckets import Buckets
 from trainers.compression import TwoBits
+from trainers.horovod import HorovodBuckets
 from trainers.shared_memory import SharedBuckets, SharedMemory
 from trainers.step_times import TimedTrainer
 from trainers.worker_trainer import Exchange, WorkerTrainer
@@ -64,6 +65,7 @@ TRAINERS = {
 }
 EXCHANGES = {
     Buckets: lambda params: Buckets(),
+    HorovodBuckets: lambda params: HorovodBuckets(),
     SharedBuckets: lambda params: SharedBuckets(shared_memory()),
     TwoBits: TwoBits,
 }

@@ -40,7 +40,9 @@ def test_sums_are_those_of_the_ranks_in_order_on_every_worker(tmp_path):
 def test_shared_memory_is_chosen_only_where_all_workers_have_it(allreduce, memory, way):
     several = SimpleNamespace(is_async=False, count=2)
     args = SimpleNamespace(gc_type=None, allreduce=allreduce)
-    assert choose_way(SimpleNamespace(workers=several, args=args, shared_memory=memory)) == way
+    plan = SimpleNamespace(workers=several, args=args, shared_memory=memory)
+    plan.store = SimpleNamespace(type="dist")
+    assert choose_way(plan) == way
 
 
 @pytest.mark.long

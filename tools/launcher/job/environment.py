@@ -5,7 +5,7 @@ import re
 from launcher.job.statuses import UsageError
 
 # what training needs of the launching shell's environment on another host
-TRAINING = re.compile(r"(MXNET|DMLC|PS|OMP|KMP|NCCL)_\w+|LD_LIBRARY_PATH")
+TRAINING = re.compile(r"(MXNET|DMLC|PS|OMP|KMP|NCCL|HOROVOD)_\w+|LD_LIBRARY_PATH")
 # What the launcher sets itself for each process, and the option that says it.
 OWN = {
     "DMLC_NUM_WORKER": "-n",
@@ -18,6 +18,13 @@ OWN = {
     "LAUNCH_GRACE": "--grace",
     **dict.fromkeys(("DMLC_ROLE", "DMLC_TASK_ID", "LAUNCH_JOB", "LAUNCH_ATTEMPT")),
     **dict.fromkeys(("LAUNCH_WORKER_ID", "LAUNCH_LOCAL_RANK", "LAUNCH_LOCAL_WORKERS")),
+    "HOROVOD_SIZE": "-n",
+    "HOROVOD_GLOO_IFACE": "--interface",
+    "HOROVOD_GLOO_RENDEZVOUS_ADDR": "-H",
+    "HOROVOD_GLOO_RENDEZVOUS_PORT": "--port",
+    **dict.fromkeys(("HOROVOD_RANK", "HOROVOD_HOSTNAME", "HOROVOD_CONTROLLER")),
+    **dict.fromkeys(("HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE", "HOROVOD_CPU_OPERATIONS")),
+    **dict.fromkeys(("HOROVOD_CROSS_RANK", "HOROVOD_CROSS_SIZE")),
 }
 # how a secret's name ends: GITHUB_TOKEN, PGPASSWORD, API_KEY; not AUTHOR, MONKEY or MAX_TOKENS
 _ENDING = (

@@ -130,8 +130,10 @@ def distribute(num_workers, num_servers, hosts, placement="round-robin"):
     )
 
 
-def environment(job, process, root, port, address, processors, attempt):
+def environment(job, process, root, port, address, processors, attempt, interface=None):
     """The environment variables of a process: those of ps-lite, and a few of the launcher's.
+
+    Without servers they are also Horovod's.
 
     Parameters
     ----------
@@ -143,6 +145,8 @@ def environment(job, process, root, port, address, processors, attempt):
         How many that host has.
     attempt : int
         Which try this is, from 1.
+    interface : str or None
+        The network interface of that address.
     """
     here = job.count("worker", process.host)
     env = {"OMP_NUM_THREADS": str(max(1, processors // max(1, here)))}
@@ -171,6 +175,37 @@ def environment(job, process, root, port, address, processors, attempt):
         env["LAUNCH_WORKER_ID"] = str(process.rank)
         neighbours = [p for p in job.processes if (p.role, p.host) == ("worker", process.host)]
         env["LAUNCH_LOCAL_RANK"] = str(neighbours.index(process))
+        if not job.count("server"):
+            env.update(horovod(job, process, neighbours, root, port, interface))
+            env.setdefault("HOROVOD_GLOO_TIMEOUT_SECONDS", f"{gloo_timeout_s(job.options)}")
     env.setdefault("PYTHONFAULTHANDLER", "1")  # so that a stack can be had of one that hangs
     env.setdefault("PYTHONUNBUFFERED", "1")  # so that lines come when they are printed
     return env
+
+
+def horovod(job, process, neighbours, root, port, interface):
+    """The variables by which Horovod's workers know their places and find each other."""
+    local_rank = neighbours.index(process)
+    hosts = dict.fromkeys(p.host for p in job.processes if p.role == "worker")
+    across = [host for host in hosts if job.count("worker", host) > local_rank]
+    env = {
+        "HOROVOD_RANK": process.rank,
+        "HOROVOD_SIZE": job.count("worker"),
+        "HOROVOD_LOCAL_RANK": local_rank,
+        "HOROVOD_LOCAL_SIZE": len(neighbours),
+        "HOROVOD_CROSS_RANK": across.index(process.host),
+        "HOROVOD_CROSS_SIZE": len(across),
+        "HOROVOD_HOSTNAME": process.host,
+        "HOROVOD_GLOO_RENDEZVOUS_ADDR": root,
+        "HOROVOD_GLOO_RENDEZVOUS_PORT": port,
+        "HOROVOD_CONTROLLER": "gloo",
+        "HOROVOD_CPU_OPERATIONS": "gloo",
+    }
+    if interface:
+        env["HOROVOD_GLOO_IFACE"] = interface
+    return {name: str(value) for name, value in env.items()}
+
+
+def gloo_timeout_s(options):
+    """How long a worker waits for others: longer than the launcher, which names those missing."""
+    return int(options.start_timeout) + 60 if options.start_timeout else 2_000_000

@@ -8,7 +8,8 @@ server never returns from `import mxnet`.
 
 definitions
   scheduler  one process that brings the others together; runs on the first host
-  server     keeps a part of the parameters; adds up what the workers push
+  server     keeps a part of the parameters; adds up what the workers push; with -s 0 there is none,
+             the workers use Horovod, and the scheduler is its rendezvous
   worker     trains; worker i has rank i in MXNet, wherever it runs
   supervisor one small process on each host that starts the others there and ends them
 
@@ -60,11 +61,13 @@ environment variables
     LAUNCH_ATTEMPT (which try this is, from 1), LAUNCH_MAX_RESTARTS and LAUNCH_GRACE (as given),
     LAUNCH_LOCAL_WORKERS (workers on this host); for servers and workers DMLC_TASK_ID (their
     DMLC_NODE_HOST is in octal, which makes the rank); for workers LAUNCH_WORKER_ID (its rank) and
-    LAUNCH_LOCAL_RANK (its place among those of its host)
+    LAUNCH_LOCAL_RANK (its place among those of its host); with -s 0 also Horovod's: HOROVOD_RANK,
+    _SIZE, _LOCAL_RANK, _LOCAL_SIZE, _CROSS_RANK, _CROSS_SIZE, _HOSTNAME, _CONTROLLER,
+    _CPU_OPERATIONS, _GLOO_IFACE, _GLOO_RENDEZVOUS_ADDR, _GLOO_RENDEZVOUS_PORT
   set unless --env does: OMP_NUM_THREADS (processors of the host / workers on it), PYTHONUNBUFFERED,
-    PYTHONFAULTHANDLER
-  passed on by ssh: MXNET_*, DMLC_*, PS_*, OMP_*, KMP_*, NCCL_*, LD_LIBRARY_PATH, and what --env,
-    --env-worker and --env-server name. Local processes inherit everything but PORT.
+    PYTHONFAULTHANDLER; with -s 0 HOROVOD_GLOO_TIMEOUT_SECONDS (--start-timeout and a minute more)
+  passed on by ssh: MXNET_*, DMLC_*, PS_*, OMP_*, KMP_*, NCCL_*, HOROVOD_*, LD_LIBRARY_PATH, and
+    what --env, --env-worker and --env-server name. Local processes inherit everything but PORT.
   DMLC_INTERFACE is taken for --interface. What is set for every process is not taken from your
     environment, and refused in --env.
   If you give only the NAME, the value is on no command line and in no record. Values of variables

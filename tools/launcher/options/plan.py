@@ -88,8 +88,10 @@ def find_way(args):
 
 
 def count_servers(args):
-    """How many servers: as many as workers, if nobody said."""
-    num_servers = args.num_servers or args.num_workers
+    """How many servers: as many as workers, if nobody said; none is for Horovod."""
+    num_servers = args.num_workers if args.num_servers is None else args.num_servers
+    if args.p3 and not num_servers:
+        raise UsageError("--p3 is about servers: leave it out with -s 0")
     if num_servers > max(16, 4 * args.num_workers):
         raise UsageError(f"-s {num_servers}: for {args.num_workers} workers that is too many")
     return num_servers
@@ -151,6 +153,8 @@ def find_interface(args, way, env):
 def check_shown(show, processes):
     """Is there each process that `--show` names?"""
     for role, rank in show or ():
-        last = max(process.rank for process in processes if process.role == role)
+        last = max((process.rank for process in processes if process.role == role), default=None)
+        if last is None:
+            raise UsageError(f"--show {role}: there is none with -s 0")
         if rank is not None and rank > last:
             raise UsageError(f"--show {role}:{rank}: the last is {role}:{last}")

@@ -70,6 +70,17 @@ def own_address(toward, interfaces):
     raise problem
 
 
+def interface_of(address):
+    """The name of the interface that has an IPv4 address, or None."""
+    for _, name in socket.if_nameindex():
+        try:
+            if own_address(None, name) == address:
+                return name
+        except OSError:  # it has none
+            pass
+    return None
+
+
 def listen(address, wanted):
     """Listen at the port `wanted`, or at a free one.
 

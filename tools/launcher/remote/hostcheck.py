@@ -1,6 +1,6 @@
 """Check a host before a job starts on it. Runs there, as preflight asks: Python 3.6 or later.
 
-    python3 -I - DIRECTORY create|- PROGRAM sh|- ROOT:PORT < hostcheck.py
+    python3 -I - DIRECTORY create|- PROGRAM sh|- ROOT:PORT horovod|- < hostcheck.py
 
 Prints one JSON object. A value under "wrong" says what is wrong.
 """
@@ -23,6 +23,7 @@ if package is None:
     raise SystemExit("No module named 'mxnet'")
 about = open(os.path.join(package.submodule_search_locations[0], "libinfo.py")).read()
 print("mxnet", re.search("__version__ *= *['\\"](.+)['\\"]", about).group(1), sep="==")
+print("horovod", importlib.util.find_spec("horovod") is not None, sep="==")
 """
 
 
@@ -56,17 +57,17 @@ def check_program(program, by_shell):
 
 
 def check_mxnet(program):
-    """The versions of the command's Python and of its MXNet, and what is wrong."""
+    """The versions of the command's Python and its MXNet, what is wrong, and is Horovod there."""
     if not re.match(r"python[\d.]*$", os.path.basename(program)):
-        return None, None, None  # a script may run anything
+        return None, None, None, True  # a script may run anything
     done = subprocess.run(  # noqa: UP022  Python 3.6
         [program, "-c", LOOK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60
     )
     found = dict(re.findall(r"(\w+)==(\S+)", done.stdout.decode("utf-8", "replace")))
     if "mxnet" in found:
-        return found.get("python"), found["mxnet"], None
+        return found.get("python"), found["mxnet"], None, found.get("horovod") == "True"
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    return (found.get("python"), None, f"{program}: {lines[-1] if lines else done.returncode}")
+    return found.get("python"), None, f"{program}: {lines[-1] if lines else done.returncode}", True
 
 
 def check_reach(address):
@@ -78,7 +79,7 @@ def check_reach(address):
         return f"{address}: {error.strerror or error} (a firewall?)"
 
 
-def main(directory, create, program, by_shell, address):
+def main(directory, create, program, by_shell, address, horovod):
     """Answer what was asked of this host."""
     answer = {"wrong": {}}
     answer["free"], answer["wrong"]["folder"] = check_directory(directory, create == "create")
@@ -97,7 +98,11 @@ def main(directory, create, program, by_shell, address):
     if answer["command"]:
         answer["wrong"]["command"] = check_program(program, by_shell == "sh")
         if not answer["wrong"]["command"]:
-            answer["python"], answer["mxnet"], answer["wrong"]["mxnet"] = check_mxnet(program)
+            answer["python"], answer["mxnet"], answer["wrong"]["mxnet"], there = check_mxnet(
+                program
+            )
+            if horovod == "horovod" and not there:
+                answer["wrong"]["horovod"] = f"{program} has no Horovod, and -s 0 leaves no servers"
     print(json.dumps(answer))
 
 

@@ -19,7 +19,7 @@ import socket
 import sys
 import time
 
-from host import has_address, listen, machine, own_address, processors
+from host import has_address, interface_of, listen, machine, own_address, processors
 from processes import Child, guard, kill_family, start_status
 
 SILENCE_S = 10  # without a heartbeat from the launcher for this long everything is ended
@@ -249,13 +249,14 @@ class Supervisor:
     def find_address(self, toward=None, interface=None):
         """Which address of this host faces another one, or belongs to an interface?"""
         try:
-            self.report("address", address=own_address(toward, interface))
+            address = own_address(toward, interface)
+            self.report("address", address=address, interface=interface_of(address))
         except OSError as error:
             what = f"no IPv4 address that reaches {toward}: {error.strerror}"
             if interface:
                 here = ", ".join(name for _, name in socket.if_nameindex())
                 what = f"interface {interface}: {error.strerror}; there are {here}"
-            self.report("address", address=None, why=what)
+            self.report("address", address=None, interface=None, why=what)
 
     def find_own(self, addresses):
         """Which of these addresses are this host's own?"""

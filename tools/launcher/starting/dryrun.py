@@ -21,6 +21,9 @@ OF_INTERFACE = (
     r" | sed -n '1s/.* inet \([0-9.]*\).*/\1/p'"
 )
 HERE_END = "END_OF_THIS_HOST"
+INTERFACE = (
+    'interface=$(ip -4 -o addr | awk -v own="$own" \'index($4, own "/") == 1 { print $2 }\')'
+)
 OCTAL = "printf '0%o.0%o.0%o.0%o' $(echo \"$own\" | tr . ' ')"
 
 
@@ -92,9 +95,16 @@ def _block(job, host, processes, addresses):
         "cd " + ("" if is_absolute else "~/") + _quote(job.directory),
         f"threads=$(( $(nproc) > {workers} ? $(nproc) / {workers} : 1 ))",
         *(_start(job, process, not addresses) for process in processes),
-        "wait",
+        *_wait(job, host),
         ")",
     ]
+
+
+def _wait(job, host):
+    """Lines that wait for the end; Horovod's rendezvous does not see it."""
+    if job.count("server") or host != job.hosts[0]:
+        return ["wait"]
+    return ['wait $(jobs -p | grep -vx "$rendezvous")', 'kill "$rendezvous"']
 
 
 def _hidden(job, processes):
@@ -111,6 +121,7 @@ def _addresses(job):
         f"root={root}" if root else f': "${{root:?set it first: the IPv4 address of {first}}}"',
         f"own=$({OF_INTERFACE.format(_names(interface)) if interface else TOWARD_ROOT})",
         f"octal=$({OCTAL})",
+        *([] if job.count("server") else [INTERFACE]),
     ]
 
 
@@ -128,7 +139,8 @@ def _known_address(login):
 def _start(job, process, is_alone):
     """The line that starts a process, with its environment."""
     loopback = "127.0.0.1"
-    env = jobs.environment(job, process, loopback, job.options.port or PORT, loopback, 1, 1)
+    place = loopback, job.options.port or PORT, loopback
+    env = jobs.environment(job, process, *place, 1, 1, interface="lo")
     hidden = secrets(job, process.role)
     words = {n: f'"${n}"' if n in hidden else _quote(value) for n, value in env.items()}
     if "OMP_NUM_THREADS" not in job.env[process.role]:
@@ -137,8 +149,13 @@ def _start(job, process, is_alone):
         words["DMLC_PS_ROOT_URI"] = words["DMLC_NODE_HOST"] = '"$root"'
         if process.role != "scheduler":
             words["DMLC_NODE_HOST"] = f'"{"0" * process.rank}$octal"'
+        if "HOROVOD_RANK" in words:
+            words["HOROVOD_GLOO_RENDEZVOUS_ADDR"] = '"$root"'
+            words["HOROVOD_GLOO_IFACE"] = '"$interface"'
     assigned = " ".join(f"{name}={word}" for name, word in sorted(words.items()))
-    return f"# {process}\n{assigned} \\\n  {_quoted(mask_words(job.argv))} &"
+    start = f"# {process}\n{assigned} \\\n  {_quoted(mask_words(job.argv))} &"
+    is_rendezvous = process.role == "scheduler" and not job.count("server")
+    return f"{start}\nrendezvous=$!" if is_rendezvous else start
 
 
 def _quoted(words):

@@ -41,6 +41,7 @@ class Attempt:
         self.watch = Watch(job, console, record, requests, world)
         self.outcome, self.links = self.watch.outcome, self.watch.links
         self.members, self.limits = self.watch.members, self.watch.limits
+        self.interfaces = {}  # of the network, by host, where they were asked for
         # Not the job's: what ends the processes of a try must not find those of the next.
         self.mark = f"LAUNCH_MARK_{secrets.token_hex(8)}"
         record.follow(number, self.members.by_name)
@@ -108,6 +109,8 @@ class Attempt:
         if interface:
             addresses = self.own_addresses(everyone, interface=interface)
             return addresses[self.job.hosts[0]], addresses
+        if len(everyone) == 1 and not self.job.count("server"):
+            return "127.0.0.1", self.own_addresses(everyone, toward="127.0.0.1")
         if len(everyone) == 1:
             return "127.0.0.1", {everyone[0].host: "127.0.0.1"}
         reached = [self.job.way.address(c.host, c.ready) for c in everyone]
@@ -119,6 +122,7 @@ class Attempt:
     def own_addresses(self, connections, **which):
         """The IPv4 address of each host: of an interface, or the one that routes to another."""
         found = self.watch.ask("address", dict.fromkeys(connections, ("address", which)))
+        self.interfaces.update((c.host, found[c]["interface"]) for c in connections)
         return {c.host: found[c]["address"] for c in connections}
 
     def find_port(self, root):
@@ -193,7 +197,10 @@ class Attempt:
             self.record.open(process)
             processors = connection.ready["processors"]
             address = addresses[process.host]
-            env = environment(job, process, root, port, address, processors, number)
+            env = environment(
+                *(job, process, root, port, address, processors, number),
+                interface=self.interfaces.get(process.host),
+            )
             command = job.way.shielded(process.role, job.argv)
             connection.order(
                 "start", name=process.name, command=command, cwd=job.directory, env=env
@@ -220,7 +227,8 @@ class Attempt:
             self.watch.wait(DUMP_S)
         elif not failure:
             self.outcome.is_done = True
-            self.watch.wait(FINISH_S)
+            if self.job.count("server"):  # Horovod's rendezvous does not see the end
+                self.watch.wait(FINISH_S)
         if self.job.way.is_batch_system:  # where others ignore TERM
             members.stop(0, members.names("scheduler") + members.names("server"))
         members.stop(GRACE_S)

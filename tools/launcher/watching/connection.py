@@ -19,7 +19,7 @@ REPORTS = {
     "ready": {"hostname", "python", "executable", "processors", "ssh", "machine", "uid"},
     "beat": set(),
     "port": {"port"},
-    "address": {"address"},
+    "address": {"address", "interface"},
     "own": {"addresses"},
     "started": {"name", "pid"},
     "line": {"name", "stream", "text", "end"},

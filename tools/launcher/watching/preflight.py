@@ -15,6 +15,7 @@ COLUMNS = ("host", "reached", "python", "mxnet", "command", "folder", "network")
 COPIED = "comes with the copy"
 FIX = {
     "mxnet": "`make setup` there, and name its .venv/bin/python in the command",
+    "horovod": "`make setup HOROVOD=1` there, or leave out -s 0",
     "command": "give its full path, or put it on PATH; with ssh that is PATH without a login",
     "folder": "make it, or choose another with --sync-dst-dir",
     "network": "open the port between the hosts, or choose it with --port, --interface",
@@ -56,11 +57,12 @@ def question(job, ready, address, is_before_copy):
     create = "create" if is_before_copy else "-"
     by_shell = "sh" if len(job.command) == 1 else "-"
     python = ready["executable"], "-I", "-"
+    horovod = "-" if job.count("server") else "horovod"
     is_asked = job.options.check or not is_before_copy
     program = first_program(job.command) if is_asked else ""
     return {
         "name": "check",
-        "command": [*python, job.directory, create, program, by_shell, address],
+        "command": [*python, job.directory, create, program, by_shell, address, horovod],
         "env": job.env["worker"],
         "stdin": SOURCE.read_text(),
     }

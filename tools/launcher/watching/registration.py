@@ -1,4 +1,4 @@
-"""Which node got which rank, read from the scheduler's own log.
+"""Which node got which rank, read from the scheduler's own log; of Horovod, which are there.
 
 With PS_VERBOSE=2 ps-lite's scheduler logs every node it registers. The announced address tells
 which process that is (`addresses.announced_address`), so the ranks are not assumed but seen.
@@ -13,6 +13,7 @@ _VERBOSE = re.compile(r"\S*ps-lite\S*van\S*:\d+: |Meta: request=|control=\{ |, i
 _ASSIGNED = re.compile(r"assign rank=(\d+) to node role=(\w+), ip=([\d.]+), port=(\d+)")
 _ARRIVED = re.compile(r" => 1\. .*cmd=ADD_NODE, node=\{ role=(\w+), ip=([\d.]+),")
 _COMPLETE = re.compile(r"the scheduler is connected to \d+ workers and \d+ servers")
+_RENDEZVOUS = re.compile(r"rendezvous: (?:worker (\d+) of (\d+) is here|listens)")
 
 
 class Registration:
@@ -33,6 +34,11 @@ class Registration:
 
     def take(self, line):
         """Take in a line of the scheduler; True if it is one of ps-lite's own messages."""
+        met = _RENDEZVOUS.fullmatch(line)
+        if met:  # what ground/rendezvous.py of the program says
+            self.arrived.update({f"worker-{met[1]}"} if met[1] else ())
+            self.complete = len(self.arrived) == int(met[2] or -1)
+            return True
         if not _VERBOSE.search(line):
             return False
         arrived = _ARRIVED.search(line)

@@ -3,6 +3,7 @@
 import queue
 import signal
 
+from launcher.job.statuses import USAGE
 from launcher.starting import allocation
 from launcher.watching.flow import Flow
 from launcher.watching.limits import Limits
@@ -150,6 +151,8 @@ class Watch:
         if nodes.complete and not before:
             for name in nodes.wrong():
                 self.outcome.fail(f"{name} was given rank {nodes.nodes[name][0]}", 1, kind="again")
+            if nodes.nodes and not self.job.count("server"):
+                self.outcome.fail("-s 0 is for Horovod: this program needs servers", USAGE)
             self.tell_placement()
         return True
 
