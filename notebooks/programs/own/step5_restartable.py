@@ -24,7 +24,7 @@ parser.add_argument("--num-epochs", type=int, default=3)
 parser.add_argument("--lr", type=float, default=0.2)
 parser.add_argument("--batch-norm", action="store_true")
 parser.add_argument("--num-devices", type=int, default=2)  # where there is no GPU
-parser.add_argument("--checkpoint", default="checkpoint.zip")
+parser.add_argument("--checkpoint", help="a file to go on from, and to save in")
 parser.add_argument("--save", help="a file for the parameters at the end")
 
 
@@ -111,7 +111,7 @@ def save_checkpoint(path, epochs_done, net, trainer):
 def load_checkpoint(path, store, net, trainer):
     """Restore what worker 0 finds in the file; return the number of epochs that are done."""
     content = b""
-    if store.rank == 0 and os.path.exists(path):
+    if store.rank == 0 and path and os.path.exists(path):
         with open(path, "rb") as file:
             content = file.read()
     content = bytes_of_worker_0(store, content)
@@ -191,7 +191,7 @@ def main():
         average_batch_norm(store, net)
         accuracy, weights = evaluate(net, test_set, ctx, store), sum_of_weights(net)
         print(f"Epoch {epoch}: {seen} examples, accuracy {accuracy:.4f}, weights {weights:.3f}")
-        if store.rank == 0:
+        if store.rank == 0 and args.checkpoint:
             save_checkpoint(args.checkpoint, epoch + 1, net, trainer)
     if args.save and store.rank == 0:
         net.save_parameters(args.save)
