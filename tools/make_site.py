@@ -33,7 +33,6 @@ BESIDE = {  # a page to play with, and the notebook that leads to it
 }
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[)#])")
 LANGUAGES = {".py": "python", ".sbatch": "bash", ".qsub": "bash"}
-WORDS_PER_MINUTE = 200
 
 
 def main(argv=None):
@@ -64,13 +63,12 @@ def put_together():
     """Write all pages, and what they lead to, into an empty build/site-source."""
     shutil.rmtree(SOURCE, ignore_errors=True)
     pages = [path for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
-    minutes = minutes_of_notebooks((ROOT / "README.md").read_text(encoding="utf-8"))
     wanted = set(ROOT.glob(LESSON))
     for path in pages:
         place = SOURCE / path.relative_to(ROOT)
         place.parent.mkdir(parents=True, exist_ok=True)
         write = write_notebook if path.suffix == ".ipynb" else write_page
-        write(path, place, minutes.get(path.name), wanted, set(pages))
+        write(path, place, wanted, set(pages))
     for path in sorted(OWN.glob("*.md")):
         shutil.copy(path, SOURCE)
     for folder in sorted(path for path in wanted if path.is_dir()):
@@ -81,36 +79,22 @@ def put_together():
         write_help(name, program)
 
 
-def minutes_of_notebooks(readme):
-    """Return what the table in README says, as ``{"00-start-here.ipynb": 15}``."""
-    rows = re.findall(r"^\| \[.*?\]\(notebooks/(.*?)\).*?\| (\d+) min \|", readme, re.MULTILINE)
-    return {name: int(minutes) for name, minutes in rows}
-
-
-def write_page(path, place, minutes, wanted, pages):
-    """Write a Markdown page, with its reading time under its title."""
+def write_page(path, place, wanted, pages):
+    """Write a Markdown page."""
     text = relink(path.read_text(encoding="utf-8"), path, wanted, pages)
-    place.write_text(timed(text, minutes), encoding="utf-8")
+    place.write_text(text, encoding="utf-8")
 
 
-def write_notebook(path, place, minutes, wanted, pages):
+def write_notebook(path, place, wanted, pages):
     """Write a notebook with its committed outputs, and the box that leads to a page beside it."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     texts = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
     for cell in texts:
         cell["source"] = relink("".join(cell["source"]), path, wanted, pages)
-    texts[0]["source"] = timed(texts[0]["source"], minutes)
     for name, (notebook_name, title) in BESIDE.items():
         if path.stem == notebook_name and (OWN / f"{name}.md").exists():
             texts[0]["source"] += f"\n\n```{{seealso}}\n[{title}](../{name}.md)\n```\n"
     place.write_text(json.dumps(notebook, ensure_ascii=False), encoding="utf-8")
-
-
-def timed(text, minutes=None):
-    """Write under the title how long reading takes, by its words if nobody has said it."""
-    minutes = minutes or max(1, round(len(text.split()) / WORDS_PER_MINUTE))
-    unit = "minute" if minutes == 1 else "minutes"
-    return re.sub(r"\A(# .*\n)", rf"\1\n*{minutes} {unit} to read*\n", text)
 
 
 def relink(text, path, wanted, pages):
