@@ -27,10 +27,17 @@ HELP = {
     "launch": "tools/launch.py",
     "cluster": "tools/cluster.py",
 }
-BESIDE = {  # a page to play with, and the notebook that leads to it
-    "step": ("07-measure-scaling", "Play with a step"),
-    "pushpull": ("03-share-state-with-the-kvstore", "Watch push and pull"),
+BESIDE = {  # a page to play with, the notebook that leads to it, and what the link says
+    "step": (
+        "07-measure-scaling",
+        "A step to play with: hosts, cable, servers, and what each of them changes",
+    ),
+    "pushpull": (
+        "03-share-state-with-the-kvstore",
+        "Push and pull to watch, one message after the other",
+    ),
 }
+PLAY = "<!-- to play with -->"
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[)#])")
 LANGUAGES = {".py": "python", ".sbatch": "bash", ".qsub": "bash"}
 
@@ -50,7 +57,11 @@ def main(argv=None):
     words = ["-b", "html", "-c", str(OWN), "-W", "--keep-going", "-q", "-j", "auto"]
     words += ["-d", str(ROOT / "build" / "site-doctrees"), str(SOURCE), str(SITE)]
     shutil.rmtree(SITE, ignore_errors=True)
-    return subprocess.run([sys.executable, "-m", "sphinx", *words], env=environ).returncode
+    status = subprocess.run([sys.executable, "-m", "sphinx", *words], env=environ).returncode
+    if (OWN / "step_data.py").exists():
+        data = SITE / "_static" / "step_data.js"
+        subprocess.run([sys.executable, OWN / "step_data.py", data], check=True)
+    return status
 
 
 def commit():
@@ -71,12 +82,25 @@ def put_together():
         write(path, place, wanted, set(pages))
     for path in sorted(OWN.glob("*.md")):
         shutil.copy(path, SOURCE)
+    front = SOURCE / "index.md"
+    front.write_text(front.read_text(encoding="utf-8").replace(PLAY, play()), encoding="utf-8")
     for folder in sorted(path for path in wanted if path.is_dir()):
         wanted |= set(folder.glob("*.*"))
     for path in sorted(wanted):
         write_source(path, wanted)
     for name, program in HELP.items():
         write_help(name, program)
+
+
+def play():
+    """Return the part of the front page that leads to the pages to play with that there are."""
+    there = {name: title for name, (_, title) in BESIDE.items() if (OWN / f"{name}.md").exists()}
+    if not there:
+        return ""
+    links = "\n".join(f"- [{title}]({name}.md)" for name, title in there.items())
+    names = "\n".join(there)
+    tree = f"```{{toctree}}\n:hidden:\n:caption: To play with\n\n{names}\n```"
+    return f"## To play with\n\n{links}\n\n{tree}"
 
 
 def write_page(path, place, wanted, pages):
