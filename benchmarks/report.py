@@ -109,7 +109,7 @@ def draw(rows):
     matplotlib.rcParams["svg.hashsalt"] = "ratios"  # the same rows, the same bytes
     from matplotlib import pyplot as plt
 
-    figure, axis = plt.subplots(figsize=(5.2, 1 + 0.45 * len(rows)))
+    figure, axis = plt.subplots(figsize=(5.2, 1 + 0.4 * len(rows)))
     for place, row in enumerate(reversed(rows)):
         value, low, high = (float(row[k]) for k in ("ratio", "low", "high"))
         if not math.isnan(low):
@@ -118,7 +118,9 @@ def draw(rows):
         if row["target"]:
             edge = float(row["target"])
             axis.plot([edge, edge], [place - 0.25, place + 0.25], color="#D55E00", linewidth=3)
-        axis.annotate(row["title"], (0.01, place + 0.35), xycoords=("axes fraction", "data"))
+        across = axis.get_yaxis_transform()
+        title = axis.text(0.01, place + 0.35, row["title"], fontsize=8, transform=across)
+        title.set_in_layout(False)
     axis.set_yticks([])
     axis.margins(y=0.01)
     axis.axvline(1, color="#999999", linewidth=1)

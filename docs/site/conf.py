@@ -30,6 +30,7 @@ autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 
 html_theme = "furo"
+pygments_dark_style = "github-dark"
 html_static_path = ["static"]
 templates_path = ["templates"]
 html_css_files = ["site.css"]
