@@ -31,6 +31,7 @@ napoleon_google_docstring = False
 
 html_theme = "furo"
 pygments_dark_style = "github-dark"
+html_theme_options = {"dark_css_variables": {"color-code-background": "#1d2229"}}
 html_static_path = ["static"]
 templates_path = ["templates"]
 html_css_files = ["site.css"]
