@@ -37,7 +37,7 @@ BESIDE = {  # a page to play with, the notebook that leads to it, and what the l
         "Push and pull to watch, one message after the other",
     ),
 }
-PLAY = "<!-- to play with -->"
+PLAY, PLAY_TREE = "<!-- to play with -->", "<!-- to play with: tree -->"  # in the front page
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[)#])")
 LANGUAGES = {".py": "python", ".sbatch": "bash", ".qsub": "bash"}
 
@@ -82,8 +82,7 @@ def put_together():
         write(path, place, wanted, set(pages))
     for path in sorted(OWN.glob("*.md")):
         shutil.copy(path, SOURCE)
-    front = SOURCE / "index.md"
-    front.write_text(front.read_text(encoding="utf-8").replace(PLAY, play()), encoding="utf-8")
+    write_play()
     for folder in sorted(path for path in wanted if path.is_dir()):
         wanted |= set(folder.glob("*.*"))
     for path in sorted(wanted):
@@ -92,15 +91,17 @@ def put_together():
         write_help(name, program)
 
 
-def play():
-    """Return the part of the front page that leads to the pages to play with that there are."""
+def write_play():
+    """Lead from the front page to the pages to play with that there are."""
     there = {name: title for name, (_, title) in BESIDE.items() if (OWN / f"{name}.md").exists()}
-    if not there:
-        return ""
-    links = "\n".join(f"- [{title}]({name}.md)" for name, title in there.items())
-    names = "\n".join(there)
-    tree = f"```{{toctree}}\n:hidden:\n:caption: To play with\n\n{names}\n```"
-    return f"## To play with\n\n{links}\n\n{tree}"
+    if there:
+        links = "\n".join(f"- [{title}]({name}.md)" for name, title in there.items())
+        names = "\n".join(there)
+        tree = f"```{{toctree}}\n:hidden:\n:caption: To play with\n\n{names}\n```"
+        front = SOURCE / "index.md"
+        text = front.read_text(encoding="utf-8").replace(PLAY_TREE, tree)
+        text = text.replace(PLAY, f"## To play with\n\n{links}")
+        front.write_text(text, encoding="utf-8")
 
 
 def write_page(path, place, wanted, pages):
