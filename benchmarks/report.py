@@ -102,14 +102,14 @@ def write():
 
 
 def draw(rows):
-    """Draw each ratio with its interval, and a bar at its target."""
+    """Draw each ratio with its interval, a bar at its target, and its title above it."""
     import matplotlib
 
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "ratios"  # the same rows, the same bytes
     from matplotlib import pyplot as plt
 
-    figure, axis = plt.subplots(figsize=(10, 1 + 0.4 * len(rows)))
+    figure, axis = plt.subplots(figsize=(5.2, 1 + 0.4 * len(rows)))
     for place, row in enumerate(reversed(rows)):
         value, low, high = (float(row[k]) for k in ("ratio", "low", "high"))
         if not math.isnan(low):
@@ -117,11 +117,15 @@ def draw(rows):
         axis.plot(value, place, "o", color="#0072B2")
         if row["target"]:
             edge = float(row["target"])
-            axis.plot([edge, edge], [place - 0.35, place + 0.35], color="#D55E00", linewidth=3)
-    axis.set_yticks(range(len(rows)), [row["title"] for row in reversed(rows)])
+            axis.plot([edge, edge], [place - 0.25, place + 0.25], color="#D55E00", linewidth=3)
+        across = axis.get_yaxis_transform()
+        title = axis.text(0.01, place + 0.35, row["title"], fontsize=8, transform=across)
+        title.set_in_layout(False)
+    axis.set_yticks([])
+    axis.margins(y=0.01)
     axis.axvline(1, color="#999999", linewidth=1)
     axis.set_xscale("log")
-    axis.set_xlabel("ratio (blue, with its 95 % interval) and what it should be (vermillion)")
+    axis.set_xlabel("ratio (blue, with its 95 % interval)\nand what it should be (vermillion)")
     figure.tight_layout()
     figure.savefig(RESULTS / "ratios.svg", metadata={"Date": None}, facecolor="white")
     plt.close(figure)

@@ -19,12 +19,14 @@ PROGRAMS = (
     "tools/launch.py",
     "tools/cluster.py",
     "tools/make_venv.py",
+    "tools/make_site.py",
     "tools/refresh_notebooks.py",
     "benchmarks/bench.py",
     "benchmarks/growth.py",
 )
 FLAG = re.compile(r"(?<![\w=-])--[a-z][\w-]*")
-OTHERS = {  # flags of Slurm's programs, and of MXNet's launcher
+OTHERS = {  # flags of Slurm's programs, of rsync, and of MXNet's launcher
+    "publishing.md": "delete",
     "clusters.md": "exclusive gres nodes partition requeue",
     "launching.md": "cpus-per-task host-ip job-name jobname mem nodes partition queue sge-log-dir"
     " slurm-worker-nodes worker-cores worker-memory",

@@ -1,0 +1,109 @@
+"""Sphinx's settings for the pages that tools/make_site.py puts together in build/site-source."""
+
+import inspect
+import os
+import re
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "cifar10_dist"))
+WORDS_PER_MINUTE = 200
+SHORT_CELL, LONG_CELL = 12, 40  # characters
+
+project = "Distributed training with Apache MXNet Gluon"
+html_title = "MXNet Gluon, distributed"
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+
+nb_execution_mode = "off"
+nb_merge_streams = True
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 4
+
+# The docstrings of the lesson, without MXNet.
+autodoc_mock_imports = ["mxnet", "numpy", "gluoncv", "cv2"]
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+
+html_theme = "furo"
+pygments_dark_style = "github-dark"
+html_theme_options = {"dark_css_variables": {"color-code-background": "#1d2229"}}
+html_static_path = ["static"]
+templates_path = ["templates"]
+html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+html_copy_source = False
+html_show_copyright = False
+html_use_index = False
+html_domain_indices = False
+html_math_renderer = "mathml"
+html_baseurl = os.environ.get("SITE_URL", "")
+html_context = {
+    "commit": os.environ.get("SITE_COMMIT", ""),
+    "base": urlsplit(html_baseurl).path.rstrip("/") + "/" if html_baseurl else "",
+}
+copybutton_selector = "div:not(.output) > div.highlight pre"
+
+
+def write_inline(writer, node):
+    """Write a formula as MathML, which browsers draw without a script and a font of ours."""
+    writer.body.append(tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def write_block(writer, node):
+    """Write a formula on a line of its own."""
+    writer.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
+def sign(app, what, name, obj, options, signature, returns):
+    """Give a class the arguments of its constructor, not those of its base, which is mocked."""
+    if what != "class" or not inspect.isfunction(obj.__init__):
+        return None
+    _, *arguments = inspect.signature(obj.__init__).parameters.values()
+    return str(inspect.Signature(arguments)), returns
+
+
+def mark_cells(app, doctree):
+    """Say which cells of tables must not be broken, and which want some width on a phone."""
+    for cell in doctree.findall(nodes.entry):
+        length = len(cell.astext())
+        if length <= SHORT_CELL:
+            cell["classes"].append("short")
+        elif length >= LONG_CELL:
+            cell["classes"].append("long")
+
+
+def tell_minutes(app, pagename, templatename, context, doctree):
+    """Give a page the minutes that reading takes: as README says, else by its words."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    row = re.search(rf"\({re.escape(pagename)}\.ipynb\).*?\| (\d+) min \|", readme)
+    if row:
+        context["minutes"] = int(row[1])
+    elif re.fullmatch(r"docs/\w+|RESULTS|README|benchmarks/TRIED", pagename):
+        words = re.sub(r"<[^>]+>", " ", context["body"]).split()
+        context["minutes"] = max(1, round(len(words) / WORDS_PER_MINUTE))
+
+
+def mend(app, pagename, templatename, context, doctree):
+    """Give headings of the list of pages their level, and take empty heads from tables."""
+    tree = context["furo_navigation_tree"]
+    context["furo_navigation_tree"] = tree.replace('"heading"', '"heading" aria-level="2"')
+    if "body" in context:
+        empty = r'<th class="head[\w ]*"><p></p></th>'
+        context["body"] = re.sub(empty, "<td></td>", context["body"])
+
+
+def setup(app):
+    """Connect the functions above."""
+    app.add_html_math_renderer("mathml", (write_inline, None), (write_block, None))
+    app.connect("autodoc-process-signature", sign)
+    app.connect("doctree-read", mark_cells)
+    app.connect("html-page-context", tell_minutes)
+    app.connect("html-page-context", mend, priority=900)  # after the theme
+    return {"parallel_read_safe": True}

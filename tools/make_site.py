@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Turn the notebooks, README, RESULTS, docs/ and the programs' --help into pages: ``make site``.
+
+The pages are put together in build/site-source, in the folders of the project, and Sphinx makes
+build/site of them. No notebook is run: the site shows what the committed ones put out.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OWN = ROOT / "docs" / "site"  # the front page and others that are nowhere else
+SOURCE = ROOT / "build" / "site-source"
+SITE = ROOT / "build" / "site"
+PYTHON = ROOT / ".venv" / "bin" / "python"
+PAGES = ("README.md", "RESULTS.md", "docs/*.md", "notebooks/*.md", "notebooks/*.ipynb")
+PAGES += ("benchmarks/*.md",)
+LESSON = "cifar10_dist/*.py"  # shown even where no page leads to it
+HELP = {
+    "cifar10_dist": "cifar10_dist/cifar10_dist.py",
+    "launch": "tools/launch.py",
+    "cluster": "tools/cluster.py",
+}
+BESIDE = {  # a page to play with, the notebook that leads to it, and what the link says
+    "step": (
+        "07-measure-scaling",
+        "A step to play with: hosts, cable, servers, and what each of them changes",
+    ),
+    "pushpull": (
+        "03-share-state-with-the-kvstore",
+        "Push and pull to watch, one message after the other",
+    ),
+}
+PLAY, PLAY_TREE = "<!-- to play with -->", "<!-- to play with: tree -->"  # in the front page
+LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[)#])")
+LANGUAGES = {".py": "python", ".sbatch": "bash", ".qsub": "bash"}
+
+
+def main(argv=None):
+    """Make the site that the command line asks for; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--url", default="", help="address that the site will have, for the page of a wrong address"
+    )
+    args = parser.parse_args(argv)
+    if not PYTHON.exists():
+        print("make_site.py: .venv is missing, which knows the flags: make setup", file=sys.stderr)
+        return 2
+    put_together()
+    environ = dict(os.environ, SITE_URL=args.url, SITE_COMMIT=commit())
+    words = ["-b", "html", "-c", str(OWN), "-W", "--keep-going", "-q", "-j", "auto"]
+    words += ["-d", str(ROOT / "build" / "site-doctrees"), str(SOURCE), str(SITE)]
+    shutil.rmtree(SITE, ignore_errors=True)
+    status = subprocess.run([sys.executable, "-m", "sphinx", *words], env=environ).returncode
+    if (OWN / "step_data.py").exists():
+        data = SITE / "_static" / "step_data.js"
+        subprocess.run([sys.executable, OWN / "step_data.py", data], check=True)
+    return status
+
+
+def commit():
+    """Return the commit and its date, or nothing outside a git repository."""
+    command = ["git", "-C", str(ROOT), "log", "-1", "--format=commit %h of %cs"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+
+def put_together():
+    """Write all pages, and what they lead to, into an empty build/site-source."""
+    shutil.rmtree(SOURCE, ignore_errors=True)
+    pages = [path for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
+    wanted = set(ROOT.glob(LESSON))
+    for path in pages:
+        place = SOURCE / path.relative_to(ROOT)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write = write_notebook if path.suffix == ".ipynb" else write_page
+        write(path, place, wanted, set(pages))
+    for path in sorted(OWN.glob("*.md")):
+        shutil.copy(path, SOURCE)
+    write_play()
+    for folder in sorted(path for path in wanted if path.is_dir()):
+        wanted |= set(folder.glob("*.*"))
+    for path in sorted(wanted):
+        write_source(path, wanted)
+    for name, program in HELP.items():
+        write_help(name, program)
+
+
+def write_play():
+    """Lead from the front page to the pages to play with that there are."""
+    there = {name: title for name, (_, title) in BESIDE.items() if (OWN / f"{name}.md").exists()}
+    if there:
+        links = "\n".join(f"- [{title}]({name}.md)" for name, title in there.items())
+        names = "\n".join(there)
+        tree = f"```{{toctree}}\n:hidden:\n:caption: To play with\n\n{names}\n```"
+        front = SOURCE / "index.md"
+        text = front.read_text(encoding="utf-8").replace(PLAY_TREE, tree)
+        text = text.replace(PLAY, f"## To play with\n\n{links}")
+        front.write_text(text, encoding="utf-8")
+
+
+def write_page(path, place, wanted, pages):
+    """Write a Markdown page."""
+    text = relink(path.read_text(encoding="utf-8"), path, wanted, pages)
+    place.write_text(text, encoding="utf-8")
+
+
+def write_notebook(path, place, wanted, pages):
+    """Write a notebook with its committed outputs, and the box that leads to a page beside it."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    texts = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+    for cell in texts:
+        cell["source"] = relink("".join(cell["source"]), path, wanted, pages)
+    for name, (notebook_name, title) in BESIDE.items():
+        if path.stem == notebook_name and (OWN / f"{name}.md").exists():
+            texts[0]["source"] += f"\n\n```{{seealso}}\n[{title}](../{name}.md)\n```\n"
+    place.write_text(json.dumps(notebook, ensure_ascii=False), encoding="utf-8")
+
+
+def relink(text, path, wanted, pages):
+    """Lead links to files of the project to the pages of these files, and note these as wanted."""
+
+    def lead(match):
+        target = (path.parent / match[0]).resolve()
+        if "://" in match[0] or target in pages or not target.exists():
+            return match[0]
+        if target.suffix in (".svg", ".csv"):
+            copy = SOURCE / target.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(target, copy)
+            return match[0]
+        wanted.add(target)
+        return f"{match[0]}/index.md" if target.is_dir() else f"{match[0]}.md"
+
+    return LINK.sub(lead, text)
+
+
+def write_source(path, wanted):
+    """Write the page of a file, or of a folder: a list of its files."""
+    name = path.relative_to(ROOT).as_posix()
+    place = SOURCE / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        place.mkdir(exist_ok=True)
+        files = sorted(file.name for file in wanted if file.parent == path)
+        listed = "".join(f"- [`{file}`]({file}.md)\n" for file in files)
+        (place / "index.md").write_text(f"# `{name}/`\n\n{listed}", encoding="utf-8")
+        return
+    shutil.copy(path, place)
+    language = LANGUAGES.get(path.suffix, "text")
+    shown = f"```{{literalinclude}} {path.name}\n:language: {language}\n```\n"
+    place.with_name(f"{path.name}.md").write_text(f"# `{name}`\n\n{shown}", encoding="utf-8")
+
+
+def write_help(name, program):
+    """Write what a program says about itself."""
+    words = [PYTHON, ROOT / program, "--help"]
+    environ = dict(os.environ, COLUMNS="88")
+    text = subprocess.run(words, env=environ, check=True, capture_output=True, text=True).stdout
+    (SOURCE / "help").mkdir(exist_ok=True)
+    page = f"# Flags of `{Path(program).name}`\n\n````text\n{text}````\n"
+    (SOURCE / "help" / f"{name}.md").write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
