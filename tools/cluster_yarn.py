@@ -28,15 +28,15 @@ PARTS = (
     "server-timelineservice",  # the ResourceManager wants its classes
     "applications-distributedshell",
 )
-POM = f"""\
+POM = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion>
 <groupId>cluster</groupId><artifactId>cluster</artifactId><version>1</version>
-<dependencies>{{}}</dependencies>
+<dependencies>{}</dependencies>
 </project>
 """
 PART = f"""
-<dependency><groupId>org.apache.hadoop</groupId><artifactId>hadoop-yarn-{{}}</artifactId>
+<dependency><groupId>org.apache.hadoop</groupId><artifactId>hadoop-yarn-{}</artifactId>
 <version>{VERSION}</version></dependency>"""
 HADOOP = "/run/hadoop"
 YARN = f"""\
