@@ -180,7 +180,7 @@ def why_no_cluster(*systems):
 def cluster(*arguments, check=True):
     """Run `tools/cluster.py` on the cluster of the tests."""
     command = [sys.executable, ROOT / "tools" / "cluster.py", "--name", CLUSTER.name, *arguments]
-    return subprocess.run(command, check=check, text=True, capture_output=True, timeout=60)
+    return subprocess.run(command, check=check, text=True, capture_output=True, timeout=120)
 
 
 def children(pid):

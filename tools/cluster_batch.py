@@ -16,7 +16,7 @@ import pathlib
 import subprocess
 import time
 
-READY_S = 30  # by then all hosts can work
+READY_S = 90  # by then all hosts can work
 SYSTEMS = ("mpi", "sge", "slurm", "yarn")
 PROGRAMS = "/run/bin"  # on PATH: programs of a system that no Debian package has
 

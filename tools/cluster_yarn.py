@@ -9,6 +9,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 
 from cluster_batch import PROGRAMS, start_daemon
@@ -35,9 +36,9 @@ POM = """\
 <dependencies>{}</dependencies>
 </project>
 """
-PART = f"""
+PART = """
 <dependency><groupId>org.apache.hadoop</groupId><artifactId>hadoop-yarn-{}</artifactId>
-<version>{VERSION}</version></dependency>"""
+<version>{}</version></dependency>"""
 HADOOP = "/run/hadoop"
 YARN = f"""\
 #!/bin/sh
@@ -53,11 +54,16 @@ jar) classes="$classes:$1"; shift; class=$1; shift ;;
 resourcemanager) class=org.apache.hadoop.yarn.server.resourcemanager.ResourceManager ;;
 nodemanager) class=org.apache.hadoop.yarn.server.nodemanager.NodeManager ;;
 node) class=org.apache.hadoop.yarn.client.cli.NodeCLI ;;
-application | container) class=org.apache.hadoop.yarn.client.cli.ApplicationCLI; set -- $what "$@" ;;
+application | container)
+    class=org.apache.hadoop.yarn.client.cli.ApplicationCLI
+    set -- "$what" "$@"
+    ;;
 *) echo "yarn: $what is not written" >&2; exit 1 ;;
 esac
-exec "$JAVA_HOME/bin/java" -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 \\
-    --add-opens=java.base/java.lang=ALL-UNNAMED -cp "$classes" $class "$@"
+# Quick to start, and small; DistributedShell's own Java inherits it.
+export JAVA_TOOL_OPTIONS="-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+exec "$JAVA_HOME/bin/java" -Xmx128m --add-opens=java.base/java.lang=ALL-UNNAMED \\
+    -cp "$classes" $class "$@"
 """
 LOG = """\
 log4j.rootLogger=INFO,console
@@ -81,6 +87,9 @@ SITE = {
         "yarn.scheduler.minimum-allocation-mb": "128",
         # quick for trying out
         "yarn.nm.liveness-monitor.expiry-interval-ms": "10000",
+        "yarn.nodemanager.env-whitelist": "JAVA_HOME,JAVA_TOOL_OPTIONS,HADOOP_CONF_DIR",
+        # containers find the same programs as those who log in
+        "yarn.nodemanager.admin-env": "PATH={path}",
         "yarn.nodemanager.disk-health-checker.enable": "false",
         "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "200",
         "yarn.am.liveness-monitor.expiry-interval-ms": "20000",
@@ -126,7 +135,9 @@ def jars():
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         new = pathlib.Path(scratch)
-        (new / "pom.xml").write_text(POM.format("".join(map(PART.format, PARTS))))
+        (new / "pom.xml").write_text(
+            POM.format("".join(PART.format(part, VERSION) for part in PARTS))
+        )
         subprocess.run(
             ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime",
              f"-DoutputDirectory={new}/jars"],
@@ -141,7 +152,7 @@ def jars():
 
 
 def write_files(d1, addresses):
-    """Link the jars into the cluster's folder: the user's cache may be in a /home not seen there."""
+    """Link the jars into the cluster's folder: a cache in /home is not seen on the hosts."""
     (d1 / "jars").mkdir()
     source = jars()
     for name in sums():
@@ -159,7 +170,8 @@ def site(values):
 
 def start(folder, name):
     """Start the daemons of one host, inside it."""
-    known = {"host": name, "jars": folder.parent / "d1" / "jars"}
+    path = f"{pathlib.Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
+    known = {"host": name, "jars": folder.parent / "d1" / "jars", "path": path}
     os.mkdir(HADOOP)
     for file, values in SITE.items():
         text = site({key: value.format(**known) for key, value in values.items()})
