@@ -11,7 +11,7 @@ from launching import CLUSTER, entering
 # What holds the hosts, and what belongs to a batch system, not to a job.
 SPARED = re.compile(
     r"\S+ \S+cluster_host\.py|sshd: .*\[listener\]|slurmctld|: slurmscriptd|slurmd |munged|"
-    r"\S*/sge_qmaster|\S*/sge_execd"
+    r"\S*/sge_qmaster|\S*/sge_execd|.* org\.apache\.hadoop\.\S+Manager $"
 )
 
 
@@ -57,6 +57,15 @@ def about(pid, file):
         return ""
 
 
+APPLICATIONS = """python3 -c "
+import json, urllib.request
+states = 'NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING'
+url = 'http://d1:8088/ws/v1/cluster/apps?states=' + states
+apps = json.load(urllib.request.urlopen(url))['apps'] or {'app': []}
+print(*[' '.join((app['id'], app['name'], app['state'], app['queue'])) for app in apps['app']])
+" """
+
+
 def jobs():
     """What the batch systems have, waiting, running or ending."""
-    return on_d1("squeue --noheader; qstat").splitlines()
+    return on_d1(f"squeue --noheader; qstat; {APPLICATIONS}").splitlines()

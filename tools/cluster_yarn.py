@@ -80,8 +80,8 @@ SITE = {
         "yarn.nodemanager.local-dirs": f"{HADOOP}/local",
         "yarn.nodemanager.log-dirs": f"{HADOOP}/logs",
         "yarn.application.classpath": f"{HADOOP},{{jars}}/*",
-        # more than this machine has: they are only asked for
-        "yarn.nodemanager.resource.memory-mb": "8000",
+        # only asked for; a host has room for a worker and a server of 1 GB each, not for two
+        "yarn.nodemanager.resource.memory-mb": "3072",
         "yarn.nodemanager.resource.cpu-vcores": "8",
         "yarn.nodemanager.vmem-check-enabled": "false",
         "yarn.scheduler.minimum-allocation-mb": "128",

@@ -151,6 +151,7 @@ class Application:
         state, now = self.known.get("state"), time.monotonic()
         if "id" in self.known and self.waiting_since is None:
             self.waiting_since = now
+            self.folder.cleanup()  # YARN has its own copy
             count, each = (
                 self.request.count,
                 f"{self.request.memory} MB, {self.request.cores} cores",

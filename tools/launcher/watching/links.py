@@ -1,6 +1,7 @@
 """The connections of one try, and what is reported of the hosts themselves."""
 
 import collections
+import re
 import signal
 
 from launcher.job.hosts import Host
@@ -144,7 +145,12 @@ class Links:
 
     def take_leaving(self, connection, why):
         """A supervisor ends: a failure, unless the launcher told it to."""
-        if why != "it was told to":
+        signalled = self.job.way.brings_hosts and re.fullmatch(r"it was sent signal (\d+)", why)
+        if signalled:
+            name = signal.Signals(int(signalled[1])).name
+            message = f"{connection.host}: the container was sent {name}"
+            self.outcome.fail(message, 128 + int(signalled[1]))
+        elif why != "it was told to":
             self.outcome.fail(f"{connection.host}: the supervisor there ends: {why}", 1)
 
     def take_closed(self, connection, status):
