@@ -154,16 +154,7 @@ def test_a_killed_container_is_no_more_than_a_restart(tmp_path):
 
 
 def test_the_options_of_dmlc_submit_reach_yarn_and_a_secret_does_not(tmp_path):
-    words = [
-        "--queue",
-        "urgent",
-        "--worker-memory",
-        "1g",
-        "--worker-cores",
-        "1",
-        "--server-memory",
-        "512m",
-    ]
+    words = ("--queue", "urgent", "--worker-memory", "1g", "--server-memory", "512m")
     secret = ("--env", "API_TOKEN=vf8s2kwq", "--jobname", "mine")
     job, _ = running(tmp_path, *words, *secret)
     assert "2 containers of 1536 MB and 2 cores" in job.text()

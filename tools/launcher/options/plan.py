@@ -46,6 +46,7 @@ def plan(args, environ=os.environ):
     interface = find_interface(args, way, env)
     is_to_submit = way.submits(environ)
     job = Job(command, hosts, processes, source, target, args, way, env, interface, is_to_submit)
+    way.check_job(job)
     if way.is_batch_system and "LAUNCH_SUBMITTED" in environ:
         job.id = environ["LAUNCH_SUBMITTED"]  # the same when the batch system starts it again
         job.earlier_tries = way.earlier_tries(environ)

@@ -52,11 +52,11 @@ def find_jar():
 def own_addresses(interface):
     """The IPv4 addresses of this machine that a container may call, the likeliest first."""
     found = []
-    for name in interface.split(",") if interface else [n for _, n in socket.if_nameindex()]:
+    for name in [*(interface or "").split(","), *(n for _, n in socket.if_nameindex())]:
         try:
             found.append(own_address(None, name))
         except OSError:
-            pass  # it has none
+            pass  # it has none, or is an interface of the nodes only
     return sorted(dict.fromkeys(found), key=lambda address: address.startswith("127."))
 
 
@@ -79,7 +79,7 @@ class Application:
         self.has_told_wait = False
         jar = find_jar()
         if jar is None:
-            raise FileNotFoundError(2, "`yarn classpath` has no DistributedShell", "yarn")
+            raise OSError(2, "`yarn classpath` names no jar of DistributedShell", "yarn classpath")
         key = secrets.token_hex(32)
         self.listener = socket.socket()
         self.listener.bind(("", 0))
@@ -152,11 +152,9 @@ class Application:
         if "id" in self.known and self.waiting_since is None:
             self.waiting_since = now
             self.folder.cleanup()  # YARN has its own copy
-            count, each = (
-                self.request.count,
-                f"{self.request.memory} MB, {self.request.cores} cores",
-            )
-            self.say(f"YARN: {self.known['id']}, {count} containers of {each}")
+            asked = self.request
+            each = f"{asked.memory} MB and {asked.cores} cores"
+            self.say(f"YARN: {self.known['id']}, {asked.count} containers of {each}")
         if self.waiting_since and now - self.waiting_since > ROOM_S and not self.has_told_wait:
             self.has_told_wait = True
             if state == "ACCEPTED":

@@ -67,6 +67,13 @@ class Way(abc.ABC):
         """The hosts of a job whose user may not name any."""
         return [LOCAL]
 
+    def check_job(self, job):  # noqa: B027
+        """Raise a `UsageError` if such a job cannot be asked for."""
+
+    def asks(self, job):
+        """For `--dry-run`: lines that tell how the hosts are asked for."""
+        return []
+
     def ask_for_hosts(self, job, say):
         """Ask for the hosts of a try; None if they are there.
 

@@ -8,6 +8,7 @@ which is settled here, when they have come.
 import math
 import os
 import re
+import shlex
 import sys
 from dataclasses import dataclass, field
 
@@ -18,7 +19,6 @@ from launcher.starting.way import Way, own_words
 
 RELAY = os.path.join(os.path.dirname(__file__), "relay.py")
 MASTER_MB = 128
-OWN = "cores", "memory"
 REFUSED_FILES = "--files and --archives bring files"
 
 
@@ -60,7 +60,7 @@ class Yarn(Way):
     """See `Way`."""
 
     name = "yarn"
-    programs, package = ("yarn",), "none has it: put the bin folder of your Hadoop on PATH"
+    programs = ("yarn",)
     options = (
         *("interface", "launcher_option", "queue", "jobname", "files", "archives"),
         *("worker_cores", "worker_memory", "server_cores", "server_memory"),
@@ -100,16 +100,21 @@ class Yarn(Way):
         return None
 
     def why_not(self, program, error):
-        if isinstance(error, FileNotFoundError) and program == "yarn" and error.errno != 2:
-            return f"yarn: {error.strerror}"
-        if program == "yarn" and error.strerror and "classpath" in error.strerror:
-            return f"yarn: {error.strerror}: is it Hadoop's own?"
+        """No package has it."""
         if program == "yarn" and isinstance(error, FileNotFoundError):
             return "yarn is not installed here: put the bin folder of your Hadoop on PATH"
         return super().why_not(program, error)
 
-    def by_hand(self, job):
-        return request(job).argv("hadoop-yarn-applications-distributedshell-*.jar", SCRIPT)
+    def check_job(self, job):
+        request(job)
+
+    def asks(self, job):
+        command = shlex.join(request(job).argv("distributedshell.jar", SCRIPT))
+        return [
+            "# The launcher asks YARN for the containers, in which a small program calls it back:",
+            f"#   {command}",
+            "# Without it: run each block on a node of its own.",
+        ]
 
 
 def request(job):

@@ -130,7 +130,8 @@ class Links:
     def take_ready(self, connection, **facts):
         """A supervisor runs, and tells of its host."""
         connection.ready = facts
-        self.record.host(connection.host, **{k: facts[k] for k in ("hostname", "python")})
+        if not self.job.way.brings_hosts:  # else it gets another name
+            self.record.host(connection.host, **{k: facts[k] for k in ("hostname", "python")})
 
     def take_said(self, connection, text):
         """A line of ssh, or of another program between here and the supervisor."""
