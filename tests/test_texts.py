@@ -24,8 +24,8 @@ PROGRAMS = (
     "benchmarks/growth.py",
 )
 FLAG = re.compile(r"(?<![\w=-])--[a-z][\w-]*")
-OTHERS = {  # flags of Slurm's programs, and of MXNet's launcher
-    "clusters.md": "exclusive gres nodes partition requeue",
+OTHERS = {  # flags of Slurm's programs, and of MXNet's launchers
+    "clusters.md": "cluster exclusive gres nodes partition requeue",
     "launching.md": "cpus-per-task host-ip job-name jobname mem nodes partition queue sge-log-dir"
     " slurm-worker-nodes worker-cores worker-memory",
 }

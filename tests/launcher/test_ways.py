@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -31,6 +32,8 @@ def job_of(way):
 @each_way
 def test_the_command_of_a_supervisor_is_a_program_of_the_way_and_carries_the_loader(way):
     job = job_of(way)
+    if way.brings_hosts:
+        way.application = types.SimpleNamespace(files=(7,), environ={})
     argv, _ = way.supervisor(job.hosts[-1], job)
     assert argv[0] in (*way.programs, sys.executable)
     assert REMOTE_PYTHON in argv[-1] or way.brings_hosts
@@ -39,7 +42,8 @@ def test_the_command_of_a_supervisor_is_a_program_of_the_way_and_carries_the_loa
 @each_way
 def test_an_address_is_a_text(way):
     host = job_of(way).hosts[-1]
-    assert way.address(host, {"ssh": "10.0.0.1 50000 10.0.0.9 22"}) in (host.name, "10.0.0.9")
+    ready = {"ssh": "10.0.0.1 50000 10.0.0.9 22", "hostname": host.name}
+    assert way.address(host, ready) in (host.name, "10.0.0.9")
 
 
 @each_way

@@ -1,7 +1,9 @@
 """Jobs that YARN starts: its real daemons, on the cluster."""
 
+import contextlib
 import json
 import os
+import pathlib
 import re
 import signal
 import sys
@@ -9,6 +11,7 @@ import time
 
 import pytest
 
+from cluster_batch import PROGRAMS
 from launching import (
     CLUSTER,
     SUM_RANKS,
@@ -40,15 +43,26 @@ def hosts():
     cluster("down")
 
 
+@pytest.fixture(autouse=True)
+def room():
+    """A job that a failed test has left is no concern of the next."""
+    yield
+    for line in jobs():
+        on_d1(f"{PROGRAMS}/yarn application -kill {line.split()[0]}")
+    for pid in processes_of_hosts():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def start(folder, *options, **more):
     """A job with two workers, started on d1; a host has room for one of them."""
     words = ("-n", 2, "-s", 2, "--launcher", "yarn", *options)
     return Job(folder, *words, cwd=folder, inside="d1", **more)
 
 
-def running(folder, *options, command=UP):
+def running(folder, *options, command=UP, **more):
     """A job whose workers are up; on which host is each?"""
-    job = start(folder, *options, command)
+    job = start(folder, *options, command, **more)
     for i in range(2):
         job.wait_for(f"[worker {i} ")
     found = dict(re.findall(r"\[worker (\d) (d\d)\] up", job.text()))
@@ -100,7 +114,7 @@ def test_a_killed_container_ends_the_job(tmp_path, number):
 def test_an_application_that_somebody_kills_ends_the_job(tmp_path):
     job, _ = running(tmp_path)
     number = re.search(r"application_\d+_\d+", job.text())[0]
-    on_d1(f"/run/bin/yarn application -kill {number}")
+    on_d1(f"{PROGRAMS}/yarn application -kill {number}")
     job.finish(60)
     assert job.status in (143, 255), job.text()
     nothing_is_left(job)
@@ -155,13 +169,12 @@ def test_a_killed_container_is_no_more_than_a_restart(tmp_path):
 
 def test_the_options_of_dmlc_submit_reach_yarn_and_a_secret_does_not(tmp_path):
     words = ("--queue", "urgent", "--worker-memory", "1g", "--server-memory", "512m")
-    secret = ("--env", "API_TOKEN=vf8s2kwq", "--jobname", "mine")
-    job, _ = running(tmp_path, *words, *secret)
+    secret = ("--env", "API_TOKEN", "--jobname", "mine")
+    job, _ = running(tmp_path, *words, *secret, env={"API_TOKEN": "vf8s2kwq"})
     assert "2 containers of 1536 MB and 2 cores" in job.text()
     assert re.search(r"mine RUNNING root.urgent", " ".join(jobs()))
     said = on_d1("cat /proc/[0-9]*/cmdline; cat /run/hadoop/logs/*/*/*").replace("\0", " ")
     assert "launch_container.py" in said and "vf8s2kwq" not in said
-    assert "API_TOKEN" not in said
     (worker,) = job.role("worker-0")
     assert "API_TOKEN=vf8s2kwq" in about(worker, "environ")
     job.interrupt(signal.SIGTERM)
@@ -199,10 +212,14 @@ def test_what_yarn_cannot_give_is_one_line(tmp_path, words, status, line):
 
 
 def test_a_folder_that_a_host_does_not_share_is_named(tmp_path):
-    folder = f"/dev/shm/{tmp_path.name}"
+    folder = pathlib.Path("/dev/shm", tmp_path.name)  # here and on d1
     on_d1(f"mkdir -p {folder}")
-    job = Job(tmp_path, "-n", 2, "--launcher", "yarn", "true", cwd=folder, inside="d1")
-    job.finish(60)
+    folder.mkdir()
+    try:
+        job = Job(tmp_path, "-n", 2, "--launcher", "yarn", "true", cwd=folder, inside="d1")
+        job.finish(60)
+    finally:
+        folder.rmdir()
     assert job.status == 2, job.text()
     assert "d2: " in job.last_words() and "--files" in job.last_words()
 

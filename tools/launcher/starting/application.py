@@ -52,7 +52,8 @@ def find_jar():
 def own_addresses(interface):
     """The IPv4 addresses of this machine that a container may call, the likeliest first."""
     found = []
-    for name in [*(interface or "").split(","), *(n for _, n in socket.if_nameindex())]:
+    named = interface.split(",") if interface else []
+    for name in [*named, *(name for _, name in socket.if_nameindex())]:
         try:
             found.append(own_address(None, name))
         except OSError:
