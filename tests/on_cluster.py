@@ -62,7 +62,8 @@ import json, urllib.request
 states = 'NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING'
 url = 'http://d1:8088/ws/v1/cluster/apps?states=' + states
 apps = json.load(urllib.request.urlopen(url))['apps'] or {'app': []}
-print(*[' '.join((app['id'], app['name'], app['state'], app['queue'])) for app in apps['app']], sep='\\n')
+for app in apps['app']:
+    print(app['id'], app['name'], app['state'], app['queue'])
 " """
 
 
