@@ -40,7 +40,7 @@ FLAGS = {
              "round-robin (default): hosts in turn, ignoring slots; fill: slots of a host first"),
         Flag("--ssh-option", given, [], "OPTION", "option of ssh itself, as in --ssh-option=-Ffile"),
         Flag("--launcher-option", given, [], "OPTION",
-             "option of sbatch, srun, qsub or mpirun itself: --launcher-option=--partition=gpu"),
+             "option of sbatch, srun, qsub, mpirun or DistributedShell itself: --launcher-option=--partition=gpu"),
         Flag("--port", port, None, "N", "port of the scheduler; default: a free one"),
         Flag("--interface", given, None, "NAME", "network interface of the hosts: ib0; or several, the first that a host has: ib0,eth1; default: DMLC_INTERFACE, else the one that routes"),
         Flag("--p3", bool, False, None, "MXNet's P3 transport: small slices, by priority"),
