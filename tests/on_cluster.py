@@ -1,5 +1,6 @@
 """Look at the hosts of the cluster from outside: their processes, ports and queues."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -24,7 +25,10 @@ def on_d1(command):
 def processes_of_hosts():
     """The processes of the hosts, by pid, but for what is spared."""
     holders = json.loads((CLUSTER / "state.json").read_text())["holders"]
-    spaces = {os.readlink(f"/proc/{pid}/ns/pid_for_children") for pid, _ in holders.values()}
+    spaces = set()
+    for pid, _ in holders.values():
+        with contextlib.suppress(FileNotFoundError):  # that host was killed
+            spaces.add(os.readlink(f"/proc/{pid}/ns/pid_for_children"))
     spaces.discard(os.readlink("/proc/self/ns/pid"))
     found = {}
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
