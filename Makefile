@@ -39,7 +39,7 @@ help:
 	@echo "make notebooks         run the notebooks and keep what they put out (DATA=folder of images)"
 	@echo "make site              make web pages of notebooks and manual in build/site (Python 3.11 or later; URL=)"
 	@echo "make site-serve        make them and show them on this machine (PORT=8000)"
-	@echo "make cluster           two real ssh hosts on this machine, as root on Linux (HOSTS=, WITH=slurm,sge,mpi)"
+	@echo "make cluster           two real ssh hosts on this machine, as root on Linux (HOSTS=, WITH=slurm,sge,mpi,yarn)"
 	@echo "make chaos             disturb jobs and trainings at random: nothing is left or lost (RUNS=)"
 	@echo "make bench             measure beside PyTorch and the published example (QUICK=1, ONLY=, DATA=)"
 	@echo "make test-pythons      a short training run on every Python from 3.8 to 3.12 here (PYTHONS=)"

@@ -43,13 +43,13 @@ class Job:
         name, value = self.mark.split("=")
         self.out, self.err = folder / f"{value}.out", folder / f"{value}.err"
         command = [sys.executable, str(program), *map(str, arguments)]
-        if {"-H", "ssh", "mpi", "slurm", "sge"} & set(arguments):
+        if {"-H", "ssh", "mpi", "slurm", "sge", "yarn"} & set(arguments):
             command[2:2] = ["--env", name]
         command = [*before, *command]
         if inside:
             command = [*entering(inside, cwd), *command]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("DMLC_")}
-        environment["PATH"] += ":/usr/sbin:/sbin"
+        environment["PATH"] += f":/usr/sbin:/sbin:{cluster_batch.PROGRAMS}"
         environment["PYTHONPATH"] = str(ROOT / "cifar10_dist")  # for the small programs of tests
         with open(self.out, "wb") as out, open(self.err, "wb") as err:
             self.popen = subprocess.Popen(
@@ -180,7 +180,7 @@ def why_no_cluster(*systems):
 def cluster(*arguments, check=True):
     """Run `tools/cluster.py` on the cluster of the tests."""
     command = [sys.executable, ROOT / "tools" / "cluster.py", "--name", CLUSTER.name, *arguments]
-    return subprocess.run(command, check=check, text=True, capture_output=True, timeout=60)
+    return subprocess.run(command, check=check, text=True, capture_output=True, timeout=120)
 
 
 def children(pid):

@@ -1,5 +1,6 @@
 """Look at the hosts of the cluster from outside: their processes, ports and queues."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -11,7 +12,7 @@ from launching import CLUSTER, entering
 # What holds the hosts, and what belongs to a batch system, not to a job.
 SPARED = re.compile(
     r"\S+ \S+cluster_host\.py|sshd: .*\[listener\]|slurmctld|: slurmscriptd|slurmd |munged|"
-    r"\S*/sge_qmaster|\S*/sge_execd"
+    r"\S*/sge_qmaster|\S*/sge_execd|.* org\.apache\.hadoop\.\S+Manager $"
 )
 
 
@@ -24,7 +25,10 @@ def on_d1(command):
 def processes_of_hosts():
     """The processes of the hosts, by pid, but for what is spared."""
     holders = json.loads((CLUSTER / "state.json").read_text())["holders"]
-    spaces = {os.readlink(f"/proc/{pid}/ns/pid_for_children") for pid, _ in holders.values()}
+    spaces = set()
+    for pid, _ in holders.values():
+        with contextlib.suppress(FileNotFoundError):  # that host was killed
+            spaces.add(os.readlink(f"/proc/{pid}/ns/pid_for_children"))
     spaces.discard(os.readlink("/proc/self/ns/pid"))
     found = {}
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
@@ -57,6 +61,16 @@ def about(pid, file):
         return ""
 
 
+APPLICATIONS = """python3 -c "
+import json, urllib.request
+states = 'NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING'
+url = 'http://d1:8088/ws/v1/cluster/apps?states=' + states
+apps = json.load(urllib.request.urlopen(url))['apps'] or {'app': []}
+for app in apps['app']:
+    print(app['id'], app['name'], app['state'], app['queue'])
+" """
+
+
 def jobs():
     """What the batch systems have, waiting, running or ending."""
-    return on_d1("squeue --noheader; qstat").splitlines()
+    return on_d1(f"squeue --noheader; qstat; {APPLICATIONS}").splitlines()

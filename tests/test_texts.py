@@ -25,9 +25,9 @@ PROGRAMS = (
     "benchmarks/growth.py",
 )
 FLAG = re.compile(r"(?<![\w=-])--[a-z][\w-]*")
-OTHERS = {  # flags of Slurm's programs, of rsync, and of MXNet's launcher
+OTHERS = {  # flags of Slurm's programs, of rsync, and of MXNet's launchers
     "publishing.md": "delete",
-    "clusters.md": "exclusive gres nodes partition requeue",
+    "clusters.md": "cluster exclusive gres nodes partition requeue",
     "launching.md": "cpus-per-task host-ip job-name jobname mem nodes partition queue sge-log-dir"
     " slurm-worker-nodes worker-cores worker-memory",
 }

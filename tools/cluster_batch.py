@@ -16,8 +16,9 @@ import pathlib
 import subprocess
 import time
 
-READY_S = 30  # by then all hosts can work
-SYSTEMS = ("mpi", "sge", "slurm")
+READY_S = 90  # by then all hosts can work
+SYSTEMS = ("mpi", "sge", "slurm", "yarn")
+PROGRAMS = "/run/bin"  # on PATH: programs of a system that no Debian package has
 
 
 def system(name):
@@ -39,10 +40,10 @@ def cover(path, folder):
     mount("--bind", own, path)
 
 
-def start_daemon(folder, *command, **variables):
+def start_daemon(folder, *command, log=None, **variables):
     """Start a program that stays in the foreground; a file of the host gets its output."""
     (folder / "log").mkdir(exist_ok=True)
-    with open(folder / "log" / command[0], "w") as log:
+    with open(folder / "log" / (log or command[0]), "w") as log:
         subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 
-from cluster_batch import mount, system
+from cluster_batch import PROGRAMS, mount, system
 
 SSHD_CONFIG = """\
 ListenAddress {address}
@@ -46,7 +46,7 @@ def write_files(folder, name, addresses):
         address=addresses[name],
         folder=folder,
         cluster=folder.parent,
-        path=f"{python}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+        path=f"{python}:{PROGRAMS}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
     )
     (folder / "sshd_config").write_text(config)
     users = pathlib.Path("/etc/passwd").read_text()

@@ -101,7 +101,8 @@ def test_inside_an_allocation_the_program_that_is_missing_is_named(tmp_path):
         (("ssh", "-H", "d1,", "--launcher-option=-v"), "--launcher-option is for --launcher mpi"),
         (("slurm", "-H", "d1:22,"), "d1: port and user are for --launcher ssh"),
         (("mpi", "-H", "me@d1,"), "d1: port and user are for --launcher ssh"),
-        (("yarn",), "--launcher yarn is not written: --launcher ssh -H FILE can use its hosts"),
+        (("yarn",), "yarn is not installed here: put the bin folder of your Hadoop on PATH"),
+        (("yarn", "-H", "d1,"), "--hostfile is for --launcher ssh, mpi, slurm, sge, not yarn"),
     ],
 )
 def test_what_a_system_cannot_do_is_one_line_and_status_2(tmp_path, arguments, why):

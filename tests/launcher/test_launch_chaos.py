@@ -19,7 +19,9 @@ from on_cluster import about, jobs, on_d1, ports, processes_of_hosts
 
 RUNS = {"ssh": 10}
 if "LAUNCH_CHAOS_RUNS" in os.environ:
-    RUNS = dict.fromkeys(("ssh", "mpi", "slurm", "sge"), int(os.environ["LAUNCH_CHAOS_RUNS"]))
+    RUNS = dict.fromkeys(
+        ("ssh", "mpi", "slurm", "sge", "yarn"), int(os.environ["LAUNCH_CHAOS_RUNS"])
+    )
 TIME_BUDGET_S = sum(runs * (4 if launcher == "ssh" else 15) for launcher, runs in RUNS.items())
 pytestmark = pytest.mark.long
 BATCH = ("mpi", "slurm", "sge")
@@ -27,9 +29,11 @@ SYNC = ("--sync-dst-dir", "/home/ubuntu/job")
 WAIT = "echo up; sleep 100 & python -c 'import time; time.sleep(99)'"
 # What only waits is no loss, and what a program forked is that program's business.
 UNIMPORTANT = re.compile(
-    r"rsync|sleep 100 $|nsenter|env -C|\S+/qrsh_starter|sh -c \( test ! -r ./.profile"
+    r"rsync|sleep 100 $|nsenter|env -C|\S+/qrsh_starter|sh -c \( test ! -r ./.profile|"
+    r".* org\.apache\.hadoop\.\S+\.Client "  # of YARN: it only looks on
 )
 CANCEL = {"slurm": "scancel --user=root", "sge": "qdel -f -u ubuntu"}  # `ubuntu` has uid 0 there
+SLOW = {"yarn": 15}  # seconds until its processes start
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +41,7 @@ def on_hosts_of():
     """A function that starts the hosts for a launcher, and returns the ports in use there."""
 
     def up(launcher):
-        systems = () if launcher == "ssh" else BATCH
+        systems = BATCH if launcher in BATCH else {"yarn": ("yarn",)}.get(launcher, ())
         reason = why_no_cluster(*systems)
         if reason:
             pytest.skip(reason)
@@ -104,7 +108,7 @@ def cancel_requeued(job):
 def left(launcher, job, before):
     """What is there that should not be: processes, jobs in a queue, ports."""
     found = [*processes_of_hosts().items(), *job.processes().items(), *(ports() - before)]
-    if not found and launcher in CANCEL:
+    if not found and launcher in (*CANCEL, "yarn"):
         found = jobs()
     return found
 
@@ -119,7 +123,7 @@ def start(folder, launcher, dice):
     command = WAIT if kind == "wait" else f"{sys.executable} {SUM_RANKS} --sleep 99"
     hosts = ("-H", "d1,d2", "--launcher-option=--allow-run-as-root") if launcher == "mpi" else ()
     words = ("-n", 2, "--launcher", launcher, *hosts, *check, command)
-    return Job(folder, *words, cwd=folder, inside="d1"), moment + 4
+    return Job(folder, *words, cwd=folder, inside="d1"), moment + SLOW.get(launcher, 4)
 
 
 def ignores_term(pid, launcher, victim):

@@ -63,6 +63,12 @@ class Job:
             if process.host == host:
                 process.host = with_host
 
+    def rename(self, names):
+        """Give hosts other names: `names` has the new Host by the old one."""
+        self.hosts = [names[host] for host in self.hosts]
+        for process in self.processes:
+            process.host = names[process.host]
+
     @property
     def directory(self):
         """Where the command runs, on every host."""

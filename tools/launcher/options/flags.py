@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from launcher.options import manual
-from launcher.options.values import count, given, port, roles, seconds, servers, size, whole
+from launcher.options.values import count, given, memory, port, roles, seconds, servers, size, whole
 from launcher.starting.ways import WAYS
 
 REQUIRED = object()
@@ -40,11 +40,21 @@ FLAGS = {
              "round-robin (default): hosts in turn, ignoring slots; fill: slots of a host first"),
         Flag("--ssh-option", given, [], "OPTION", "option of ssh itself, as in --ssh-option=-Ffile"),
         Flag("--launcher-option", given, [], "OPTION",
-             "option of sbatch, srun, qsub or mpirun itself: --launcher-option=--partition=gpu"),
+             "option of sbatch, srun, qsub, mpirun or DistributedShell itself: --launcher-option=--partition=gpu"),
         Flag("--port", port, None, "N", "port of the scheduler; default: a free one"),
         Flag("--interface", given, None, "NAME", "network interface of the hosts: ib0; or several, the first that a host has: ib0,eth1; default: DMLC_INTERFACE, else the one that routes"),
         Flag("--p3", bool, False, None, "MXNet's P3 transport: small slices, by priority"),
         Flag("command", argparse.REMAINDER, None, "COMMAND", "what to run in every role"),
+    ),
+    "--launcher yarn": (
+        Flag("--queue", given, None, "NAME", "queue of YARN; default: default"),
+        Flag("--jobname", given, None, "NAME", "name of the application; default: launch"),
+        Flag("--worker-memory", memory, None, "SIZE", "of a worker: 2g, 512m; default 1g"),
+        Flag("--server-memory", memory, None, "SIZE", "of a server; default 1g"),
+        Flag("--worker-cores", count, None, "N", "of a worker; default 1"),
+        Flag("--server-cores", count, None, "N", "of a server; default 1"),
+        Flag("--files", given, [], "FILES", "bring these to the folder of the command: a.py,b.py#name"),
+        Flag("--archives", given, [], "FILES", "bring these there, and unpack them: data.zip,x.tar.gz"),
     ),
     "environment of the processes": (
         Flag("--env", given, [], "NAME[=VALUE]", "for all"),

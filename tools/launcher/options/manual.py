@@ -40,6 +40,10 @@ batch systems
     heterogeneous allocation (salloc -N1 : -N2) are one list of hosts.
   --launcher sge    the same with qsub, and with qrsh inside: one slot a worker in the first
     parallel environment that there is. Another: --launcher-option="-pe NAME 4".
+  --launcher yarn   Hadoop's DistributedShell is asked for a container a worker, which also holds
+    its servers; from there the launcher is called back. It ends with this launcher, like ssh. The
+    nodes share this folder, or get --files and --archives. Options as dmlc-submit has them:
+    --queue, --worker-memory and so on; --launcher-option is for DistributedShell.
   Refused are options with which they would do something else: job arrays (--array, -t), --output,
     --wait, --test-only and the like.
   Without -H, --launcher ssh also takes the hosts of an allocation: SLURM_JOB_NODELIST, PE_HOSTFILE,

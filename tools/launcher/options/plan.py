@@ -38,7 +38,7 @@ def plan(args, environ=os.environ):
     target = find_target(args)
     if args.check and args.no_check:
         raise UsageError("--check and --no-check contradict each other")
-    source = current_folder()
+    source = "." if args.files or args.archives else current_folder()  # of the container
     hosts = find_hosts(args, way, environ)
     processes = distribute(args.num_workers, num_servers, hosts, args.placement)
     env = passed(args, environ, way.fitting)
@@ -46,6 +46,7 @@ def plan(args, environ=os.environ):
     interface = find_interface(args, way, env)
     is_to_submit = way.submits(environ)
     job = Job(command, hosts, processes, source, target, args, way, env, interface, is_to_submit)
+    way.check_job(job)
     if way.is_batch_system and "LAUNCH_SUBMITTED" in environ:
         job.id = environ["LAUNCH_SUBMITTED"]  # the same when the batch system starts it again
         job.earlier_tries = way.earlier_tries(environ)
@@ -68,8 +69,6 @@ def find_command(args):
 def find_way(args):
     """The way of starting, if there is such a one and it knows the options that are given."""
     name = args.launcher or ("ssh" if args.hostfile else "local")
-    if name == "yarn":
-        raise UsageError("--launcher yarn is not written: --launcher ssh -H FILE can use its hosts")
     if name not in WAYS:
         raise UsageError(f"--launcher {name}: available are {', '.join(WAYS)}")
     for option in PARTICULAR:
@@ -127,7 +126,7 @@ def current_folder():
 def find_hosts(args, way, environ):
     """The hosts of the job: those given, or those of the allocation that we are in."""
     if "hostfile" not in way.options:
-        return [LOCAL]
+        return way.own_hosts(args)
     hosts = read_hosts(args.hostfile) if args.hostfile else allocation.find_hosts(environ)
     for host in hosts if not way.takes_logins else ():
         if host.port or host.user:

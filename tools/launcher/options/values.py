@@ -40,6 +40,14 @@ def size(text):
     return int(float(match[1]) * 1000 ** " kmgt".index(match[2].lower() or " ")) if match else 0
 
 
+def memory(text):
+    """Read `2g` or `512m` as megabytes."""
+    match = re.fullmatch(r"(?i)([0-9]{1,7})([gm])b?", text)
+    if not match or not int(match[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not like 2g or 512m")
+    return int(match[1]) * (1024 if match[2].lower() == "g" else 1)
+
+
 def whole(text):
     if not re.fullmatch(r"[0-9]{1,9}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")

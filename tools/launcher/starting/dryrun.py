@@ -37,6 +37,7 @@ def describe_job(job):
     lines = ["# The same by hand, in bash."]
     if mask_words(job.argv) != job.argv:
         lines.append(ABOUT_HIDDEN)
+    lines += job.way.asks(job)
     hosts = list(dict.fromkeys(job.hosts))
     is_alone = len(hosts) == 1 and not job.interface
     addresses = [] if is_alone else _addresses(job)

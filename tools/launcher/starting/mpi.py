@@ -12,7 +12,7 @@ import subprocess
 
 from launcher.remote.bootstrap import REMOTE_PYTHON
 from launcher.starting.ssh import ssh_argv
-from launcher.starting.way import OUTPUT, PARTICULAR, Way, own_words
+from launcher.starting.way import OUTPUT, Way, own_words
 
 ONE_HOST = {  # by family: what runs one process on a host, on any of its processors
     "Open MPI": ("--host", "{}", "--bind-to", "none"),
@@ -60,7 +60,7 @@ class Mpi(Way):
 
     name = "mpi"
     programs, package = ("mpirun",), "openmpi-bin (or mpich)"
-    options = PARTICULAR
+    options = ("sync_dst_dir", "ssh_option", "hostfile", "interface", "launcher_option")
     needs_hosts = False
     uses_ssh = True
     refused = {  # noqa: RUF012

@@ -8,10 +8,15 @@ import re
 import shlex
 import subprocess
 
+from launcher.job.hosts import LOCAL
 from launcher.job.statuses import USAGE
 
 # The options of the command line that only some ways know.
-PARTICULAR = ("sync_dst_dir", "ssh_option", "hostfile", "interface", "launcher_option")
+PARTICULAR = (
+    *("sync_dst_dir", "ssh_option", "hostfile", "interface", "launcher_option"),
+    *("queue", "jobname", "files", "archives"),
+    *("worker_cores", "worker_memory", "server_cores", "server_memory"),
+)
 # Why an option of `--launcher-option` is refused.
 ARRAY = "a job array would be several jobs: start each of them"
 OUTPUT = "the launcher reads the output: --job-dir says where it is kept"
@@ -40,6 +45,8 @@ class Way(abc.ABC):
         The lines of a process are shown with the name of its host.
     keeps_environment : bool
         The processes inherit the launcher's environment.
+    brings_hosts : bool
+        Which hosts they are is known only when supervisors have come.
     is_batch_system : bool
         A batch system watches the processes, and signals them when it wants their end.
     refused : dict
@@ -53,8 +60,31 @@ class Way(abc.ABC):
     takes_logins = uses_ssh = may_translate = False
     needs_hosts = tells_hosts = True
     keeps_environment = False
-    is_batch_system = False
+    brings_hosts = is_batch_system = False
     refused = {}  # noqa: RUF012
+
+    def own_hosts(self, options):
+        """The hosts of a job whose user may not name any."""
+        return [LOCAL]
+
+    def check_job(self, job):  # noqa: B027
+        """Raise a `UsageError` if such a job cannot be asked for."""
+
+    def asks(self, job):
+        """For `--dry-run`: lines that tell how the hosts are asked for."""
+        return []
+
+    def ask_for_hosts(self, job, say):
+        """Ask for the hosts of a try; None if they are there.
+
+        Returns
+        -------
+        object
+            With `files`, what the command of a supervisor inherits; `trouble()`, why they will not
+            come, a line and a status; `close()`, no more are needed; `end(gently)`, to give them
+            back.
+        """
+        return None
 
     @abc.abstractmethod
     def supervisor(self, host, job):

@@ -241,5 +241,6 @@ class Attempt:
         end = self.world.monotonic() + GRACE_S + 2
         while self.world.monotonic() < end and not self.links.are_closed():
             self.watch.step()
+        self.links.give_back()
         for connection in [*self.links.all(), *self.links.retired]:
             connection.kill()

@@ -53,7 +53,7 @@ class Connection:
         supervisor, and of this end "said" (a line on ssh's standard error) and "closed".
     """
 
-    def __init__(self, host, argv, events, env=None):
+    def __init__(self, host, argv, events, env=None, files=()):
         self.host, self.events = host, events
         self.ready = None  # the supervisor's first report
         self.last_words = []  # of ssh, or of a supervisor that failed
@@ -69,6 +69,7 @@ class Connection:
         self.popen = subprocess.Popen(
             argv,
             env=env,
+            pass_fds=files,
             stdin=theirs,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -1,7 +1,10 @@
 """The connections of one try, and what is reported of the hosts themselves."""
 
+import collections
+import re
 import signal
 
+from launcher.job.hosts import Host
 from launcher.job.statuses import shell_status
 from launcher.watching.logins import Logins
 from launcher.watching.outcome import Failure
@@ -41,6 +44,7 @@ class Links:
 
     def open(self):
         """Begin to log in to every host."""
+        self.logins.ask(self.console.say)
         for host in dict.fromkeys(self.job.hosts):
             self.by_host[host] = self.logins.open(host)
 
@@ -59,6 +63,9 @@ class Links:
 
         The hosts of a batch system are what it says they are.
         """
+        if self.job.way.brings_hosts:
+            self.name()
+            return
         first = {}
         for connection in [] if self.job.way.is_batch_system else self.all():
             host, ready = connection.host, connection.ready
@@ -73,6 +80,25 @@ class Links:
             self.job.unite(host, known.host)
             connection.order("leave")
             self.retired.append(self.by_host.pop(host))
+
+    def name(self):
+        """Name the hosts that came by what they call themselves, and wait for no other."""
+        self.logins.asked.close()
+        names, found = collections.Counter(), {}
+        for old, connection in self.by_host.items():
+            name = connection.ready["hostname"]
+            names[name] += 1
+            found[old] = Host(f"{name}/{names[name]}" if names[name] > 1 else name)
+            connection.host = found[old]
+            self.record.host(found[old], **{k: connection.ready[k] for k in ("hostname", "python")})
+        self.job.rename(found)
+        self.by_host = {connection.host: connection for connection in self.all()}
+
+    def give_back(self):
+        """Let go of the hosts that were asked for."""
+        if self.logins.asked:
+            came = all(c.ready and c.popen.poll() is not None for c in self.all())
+            self.logins.asked.end(gently=came and self.are_closed())
 
     def leave(self):
         """Tell every supervisor to end what it has started, and itself."""
@@ -104,7 +130,8 @@ class Links:
     def take_ready(self, connection, **facts):
         """A supervisor runs, and tells of its host."""
         connection.ready = facts
-        self.record.host(connection.host, **{k: facts[k] for k in ("hostname", "python")})
+        if not self.job.way.brings_hosts:  # else it gets another name
+            self.record.host(connection.host, **{k: facts[k] for k in ("hostname", "python")})
 
     def take_said(self, connection, text):
         """A line of ssh, or of another program between here and the supervisor."""
@@ -119,7 +146,12 @@ class Links:
 
     def take_leaving(self, connection, why):
         """A supervisor ends: a failure, unless the launcher told it to."""
-        if why != "it was told to":
+        signalled = self.job.way.brings_hosts and re.fullmatch(r"it was sent signal (\d+)", why)
+        if signalled:
+            name = signal.Signals(int(signalled[1])).name
+            message = f"{connection.host}: the container was sent {name}"
+            self.outcome.fail(message, 128 + int(signalled[1]))
+        elif why != "it was told to":
             self.outcome.fail(f"{connection.host}: the supervisor there ends: {why}", 1)
 
     def take_closed(self, connection, status):

@@ -3,6 +3,7 @@
 import collections
 import random
 
+from launcher.job.statuses import TIMED_OUT
 from launcher.starting import ssh
 from launcher.watching.outcome import Failure
 
@@ -22,6 +23,7 @@ class Logins:
         self.tries = collections.Counter()  # by host
         self.due = {}  # by host: when to try it again
         self.end = world.monotonic() + LOGIN_S
+        self.asked = None  # what brings the hosts: see `Way.ask_for_hosts`
 
     def open(self, host):
         """Log in to a host; returns the Connection."""
@@ -30,9 +32,18 @@ class Logins:
         try:
             argv, env = self.job.way.supervisor(host, self.job)
             program = argv[0]
-            return self.world.connect(host, argv, self.events, env)
+            files = [self.asked.files] if self.asked else []
+            return self.world.connect(host, argv, self.events, env, *files)
         except OSError as error:
             raise Failure(self.job.way.why_not(error.filename or program, error)) from None
+
+    def ask(self, say):
+        """Ask for the hosts, where they come by themselves."""
+        try:
+            self.asked = self.job.way.ask_for_hosts(self.job, say)
+        except OSError as error:
+            program = error.filename or self.job.way.name
+            raise Failure(self.job.way.why_not(program, error)) from None
 
     def postpone(self, connection):
         """Plan the next try if the server dropped this one; False if there will be none."""
@@ -53,7 +64,20 @@ class Logins:
 
     def give_up_slow(self, connections):
         """End the logins that are not done in time."""
-        if self.world.monotonic() > self.end:
+        if self.asked:
+            self.look()
+        elif self.world.monotonic() > self.end:
             for connection in connections:
                 if not (connection.ready or connection.closed):
                     connection.give_up(f"no answer within {LOGIN_S} s")
+
+    def look(self):
+        """Are the hosts that were asked for still going to come?"""
+        trouble = self.asked.trouble()
+        if trouble:
+            raise Failure(*trouble, kind="away")
+        limit = self.job.options.start_timeout
+        if limit and self.world.monotonic() - self.end + LOGIN_S > limit:
+            raise Failure(
+                f"--start-timeout: not all containers have come in {limit:g} s", TIMED_OUT
+            )

@@ -17,7 +17,7 @@ FIX = {
     "mxnet": "`make setup` there, and name its .venv/bin/python in the command",
     "horovod": "`make setup HOROVOD=1` there, or leave out -s 0",
     "command": "give its full path, or put it on PATH; with ssh that is PATH without a login",
-    "folder": "make it, or choose another with --sync-dst-dir",
+    "folder": "make it, or choose another with --sync-dst-dir, or bring files with --files",
     "network": "open the port between the hosts, or choose it with --port, --interface",
     "space": "make room there",
     "python": "run `launch.py --no-check …` to start without",
