@@ -1,12 +1,12 @@
 """The least cost of exchanging gradients, and an extrapolation of measured costs to more hosts.
 
 Sizes are in bytes, rates in bytes a second. A cable has its full rate in both directions at once.
+step_model.py has what happens inside a step, with any number of servers, compression or a slow
+worker.
 """
 
 import re
 from dataclasses import dataclass
-
-import numpy as np
 
 from contenders import Failed
 
@@ -137,6 +137,8 @@ def fit(workers, exchanges, of_many, round_trip, size, rate):
     -------
     Fit
     """
+    import numpy as np  # only here: the site's build has none
+
     exchanges = np.array(exchanges)
     weights = 1 / np.maximum(exchanges, 1e-3 * exchanges.max())
     parts = np.array([(size, bytes_of_host(w, size)) for w in workers]) * weights[:, None]

@@ -1,0 +1,213 @@
+/* The model of a step: benchmarks/step_model.py in JavaScript, which explains it; a test holds the
+   two equal. Plain functions without a page, for a script tag and for Node.js. A setup has the
+   fields of Python's Setup, all of them. */
+
+const stepModel = (function () {
+  const FRAMES = 1448 / 1538;
+  const ADDS = 1e9;
+  const MESSAGE = 30e-6;
+  const UPDATE_BYTES = 20;
+  const PACKED = 32 / 2;
+  const FINE = 0.95;
+  const GAIN = 0.01;
+
+  const change = (s, changes) => Object.assign({}, s, changes);
+
+  function partsOf(s) {
+    const w = s.hosts;
+    const size = (4 * s.weights) / s.buckets;
+    const rate = s.rate * FRAMES;
+    if (s.is_ring) {
+      const half = (w - 1) * (size / w / rate + s.latency);
+      const both = { sends: half, receives: half };
+      const sumLate = (((w - 1) / w) * size) / s.adds;
+      return { before: {}, late: both, after: both, sumEarly: 0, sumLate, delay: 0 };
+    }
+    const n = Math.min(s.servers || w, w);
+    const push = (s.two_bits ? size / PACKED : size) / rate;
+    const pull = size / rate;
+    const add = size / n / s.adds + MESSAGE;
+    const before = { sends: ((n - 1) / n) * push, receives: ((w - 2) / n) * push };
+    const late = { receives: push / n };
+    const after = { sends: ((w - 1) / n) * pull, receives: ((n - 1) / n) * pull };
+    if (n === w) {
+      before["slow receives"] = ((w - 1) / n) * push;
+      late["slow sends"] = ((n - 1) / n) * push;
+      after["slow sends"] = ((w - 1) / n) * pull;
+      after["slow receives"] = ((n - 1) / n) * pull;
+    } else {
+      late["slow sends"] = push;
+      after["slow receives"] = pull;
+    }
+    return { before, late, after, sumEarly: (w - 1) * add, sumLate: add, delay: s.latency };
+  }
+
+  function timeline(s) {
+    const slow = s.hosts > 1 ? s.slow : 1;
+    const found = [];
+    const add = (lane, kind, bucket, start, end) => found.push({ lane, kind, bucket, start, end });
+    for (const [lane, times] of [["worker", 1], ["slow worker", slow]]) {
+      const forward = times * s.forward;
+      const backward = times * s.backward;
+      add(lane, "forward", -1, 0, forward);
+      for (let b = 0; b < s.buckets; b++) {
+        const start = forward + backward * (b / s.buckets);
+        add(lane, "backward", b, start, forward + backward * ((b + 1) / s.buckets));
+      }
+    }
+    const done = s.forward + s.backward;
+    let last = slow * s.forward + slow * s.backward;
+    if (s.hosts > 1) last = Math.max(last, exchange(s, slow, add));
+    const start = Math.max(done, last);
+    add("worker", "update", -1, start, start + s.update);
+    add("slow worker", "update", -1, last, last + slow * s.update);
+    return found;
+  }
+
+  function exchange(s, slow, add) {
+    const parts = partsOf(s);
+    const free = {};
+    function hold(lanes, kind, bucket, ready) {
+      let latest = ready;
+      for (const lane of Object.keys(lanes)) {
+        const start = Math.max(ready, free[lane] || 0);
+        free[lane] = start + lanes[lane];
+        add(lane, kind, bucket, start, free[lane]);
+        latest = Math.max(latest, free[lane]);
+      }
+      return latest;
+    }
+    // [ready, bucket, act]: push of the usual workers, of the slow one, their two sums, pull
+    const waiting = [];
+    const isBefore = (a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2];
+    for (let b = 0; b < s.buckets; b++) {
+      const part = s.overlap ? (b + 1) / s.buckets : 1;
+      waiting.push([s.forward + s.backward * part, b, 0]);
+      waiting.push([slow * s.forward + slow * s.backward * part, b, 1]);
+    }
+    let last = 0;
+    const added = {};
+    while (waiting.length) {
+      let first = 0;
+      for (let i = 1; i < waiting.length; i++) {
+        if (isBefore(waiting[i], waiting[first]) < 0) first = i;
+      }
+      const [ready, b, act] = waiting[first];
+      waiting[first] = waiting[waiting.length - 1];
+      waiting.pop();
+      if (act < 2) {
+        const end = hold(act ? parts.late : parts.before, "push", b, ready);
+        waiting.push([end + parts.delay, b, act + 2]);
+      } else if (act < 4) {
+        const end = hold({ server: act === 3 ? parts.sumLate : parts.sumEarly }, "sum", b, ready);
+        if (b in added) waiting.push([Math.max(end, added[b]), b, 4]);
+        added[b] = end;
+      } else {
+        last = Math.max(last, hold(parts.after, "pull", b, ready) + parts.delay);
+      }
+    }
+    return last;
+  }
+
+  const seconds = (s) => Math.max(...timeline(s).map((i) => i.end));
+  const efficiency = (s) => (s.forward + s.backward + s.update) / seconds(s);
+  const efficiencies = (s, hosts) => hosts.map((w) => efficiency(change(s, { hosts: w })));
+
+  function bottleneck(s) {
+    if (efficiency(s) >= FINE) return "computing";
+    const without = {
+      "slow worker": { slow: 1 },
+      rate: { rate: Infinity },
+      latency: { latency: 0 },
+      sums: { adds: Infinity },
+    };
+    let best = null;
+    for (const name of Object.keys(without)) {
+      const left = seconds(change(s, without[name]));
+      if (!best || left < best.left) best = { name, left };
+    }
+    return best.name;
+  }
+
+  // name, is it free, when does it apply, what does it change
+  const REMEDIES = [
+    ["sending while computing", true, (s) => !s.overlap, () => ({ overlap: true })],
+    [
+      "a server on each host",
+      true,
+      (s) => !s.is_ring && s.servers > 0 && s.servers < s.hosts,
+      () => ({ servers: 0 }),
+    ],
+    ["a ring", true, (s) => !s.is_ring, () => ({ is_ring: true })],
+    [
+      "a server on each host instead of the ring",
+      true,
+      (s) => s.is_ring,
+      () => ({ is_ring: false, servers: 0 }),
+    ],
+    ["two-bit pushes", true, (s) => !s.is_ring && !s.two_bits, () => ({ two_bits: true })],
+    [
+      "twice as many buckets",
+      true,
+      (s) => s.overlap && s.buckets <= 10,
+      (s) => ({ buckets: 2 * s.buckets }),
+    ],
+    [
+      "half as many buckets",
+      true,
+      (s) => s.buckets > 1,
+      (s) => ({ buckets: Math.floor(s.buckets / 2) }),
+    ],
+    ["mending the slow worker", false, (s) => s.slow > 1, () => ({ slow: 1 })],
+    [
+      "twice the batch",
+      false,
+      () => true,
+      (s) => ({ forward: 2 * s.forward, backward: 2 * s.backward }),
+    ],
+    ["a link ten times as fast", false, () => true, (s) => ({ rate: 10 * s.rate })],
+    ["a tenth of the latency", false, () => true, (s) => ({ latency: s.latency / 10 })],
+    ["sums four times as fast", false, () => true, (s) => ({ adds: 4 * s.adds })],
+  ];
+
+  function remedies(s) {
+    const now = efficiency(s);
+    return REMEDIES.filter((remedy) => remedy[2](s))
+      .map(([name, isFree, , changes]) => {
+        return { name, isFree, efficiency: efficiency(change(s, changes(s))), changes: changes(s) };
+      })
+      .filter((remedy) => remedy.efficiency >= now + GAIN)
+      .sort((a, b) => b.efficiency - a.efficiency);
+  }
+
+  const percent = (share) => Math.floor(100 * share + 0.5);
+
+  const BLAMED = {
+    "slow worker": "All wait for the slow worker.",
+    rate: "The link's rate holds the step up.",
+    latency: "The link's latency holds the step up: messages wait more than they travel.",
+    sums: "Adding up holds the step up.",
+  };
+
+  function advice(s) {
+    const now = percent(efficiency(s));
+    if (s.hosts === 1) return "A single worker exchanges nothing: its step is all computing.";
+    const name = bottleneck(s);
+    if (name === "computing") return `Computing is ${now} % of the step: this is what you want.`;
+    const found = remedies(s);
+    const best = [true, false].map((is) => found.find((r) => r.isFree === is)).filter((r) => r);
+    let sentence = `${BLAMED[name]} The efficiency is ${now} %.`;
+    if (!best.length) return `${sentence} No single change would help.`;
+    const words = best[0].name[0].toUpperCase() + best[0].name.slice(1);
+    sentence += ` ${words} would raise it to ${percent(best[0].efficiency)} %`;
+    if (best.length > 1) sentence += `, ${best[1].name} to ${percent(best[1].efficiency)} %`;
+    return `${sentence}.`;
+  }
+
+  return {
+    ADDS, UPDATE_BYTES, timeline, seconds, efficiency, efficiencies, bottleneck, remedies, percent,
+    advice,
+  };
+})();
+
+if (typeof module !== "undefined") module.exports = stepModel;
