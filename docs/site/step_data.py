@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Write the networks, devices, links and measured steps of the page `step.md` as JavaScript.
+
+    python docs/site/step_data.py build/site/_static/step_data.js
+
+Needs neither MXNet nor NumPy.
+"""
+
+import csv
+import json
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path += [str(ROOT / "benchmarks"), str(ROOT / "notebooks" / "programs")]
+
+from roofline import DEVICES, LINKS, NETWORKS, REACHED  # noqa: E402
+
+from growth_model import bytes_a_second  # noqa: E402
+from step_model import UPDATE_BYTES  # noqa: E402
+
+RESULTS = ROOT / "benchmarks" / "results"
+# ResNet-18 for images of 32 x 32, on one processor of ours: notebook 07's seconds of 128 images.
+OUR_FLOP = 6 * 37.0e6  # two for each of its multiplications, and backward takes twice as many
+OUR_COMPUTING_S, OUR_UPDATE_S, OUR_BATCH = 0.08 + 0.25, 0.03, 128
+OUR_LATENCY = 218e-6  # half of the shortest round trip in growth.csv between two workers
+NO_UPDATE = 1e13  # bytes/s of memory
+
+
+def rows(name):
+    """Return the rows of a table of results."""
+    with open(RESULTS / name, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def slug(name):
+    """Return a name as it stands in an address."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def entry(name, **facts):
+    """Return an entry of a list to choose from."""
+    return {"key": slug(name), "name": name, **facts}
+
+
+def sleeping():
+    """Return the series of growth.csv: hosts that sleep in the place of computing."""
+    measured = rows("growth.csv")
+    first = measured[0]
+    seconds = float(first["forward"]) + float(first["backward"])
+    rate = bytes_a_second(first["rate"])
+    common = {
+        "weights": int(first["elements"]) * int(first["buckets"]),
+        "flop": 1e9, "speed": 1e9 / seconds, "memory": NO_UPDATE, "batch": 1,
+        "rate": rate, "latency": OUR_LATENCY, "buckets": int(first["buckets"]),
+    }  # fmt: skip
+    for name, overlap, one in (
+        ("a server on each host, overlapped", 1, False),
+        ("a server on each host, in turn", 0, False),
+        ("one server, in turn", 0, True),
+    ):
+        points = [
+            [int(row["workers"]), float(row["step_s"])]
+            for row in measured
+            if int(row["overlap"]) == overlap and row["servers"] == ("1" if one else row["workers"])
+        ]
+        words = f"{first['rate'].replace('mbit', ' Mbit/s')}, {name}"
+        state = {**common, "overlap": overlap, "servers": int(one)}
+        yield {"name": words, "hosts": 4, "state": state, "points": points}
+
+
+def training():
+    """Return the series of runs.csv: ResNet-18 on two hosts."""
+    for group in ("1gbit", "100mbit"):
+        found = [r for r in rows("runs.csv") if (r["group"], r["program"]) == (group, "ours")]
+        speeds = [float(row["value"]) for row in found if row["figure"] == "speed"]
+        weights = next(float(row["value"]) for row in found if row["figure"] == "parameters")
+        state = {
+            "weights": weights, "flop": OUR_FLOP, "speed": OUR_BATCH * OUR_FLOP / OUR_COMPUTING_S,
+            "memory": UPDATE_BYTES * weights / OUR_UPDATE_S, "batch": OUR_BATCH,
+            "rate": bytes_a_second(group), "latency": OUR_LATENCY, "buckets": 5, "overlap": 1,
+            "servers": 0,
+        }  # fmt: skip
+        rate = re.sub("([mg])bit", lambda unit: f" {unit[1].upper()}bit/s", group)
+        points = [[2, OUR_BATCH / speed] for speed in speeds]
+        yield {"name": f"ResNet-18, {rate}", "hosts": 2, "state": state, "points": points}
+
+
+def data():
+    """Return all that the page does not compute."""
+    measured = [*training(), *sleeping()]
+    ours = measured[0]["state"]
+    networks = [entry("ResNet-18, 32 x 32", weights=ours["weights"], flop=OUR_FLOP)]
+    networks += [entry(name, **network._asdict()) for name, network in NETWORKS.items()]
+    devices = [entry("one CPU core", speed=ours["speed"], memory=ours["memory"])]
+    devices += [
+        entry(name, speed=REACHED * device.flops, memory=device.memory_rate)
+        for name, device in DEVICES.items()
+    ]
+    links = [entry(name, **link._asdict()) for name, link in LINKS.items()]
+    return {"networks": networks, "devices": devices, "links": links, "measured": measured}
+
+
+def write(path):
+    """Write the data as a script."""
+    Path(path).write_text(f"const stepData = {json.dumps(data(), ensure_ascii=False)};\n")
+
+
+if __name__ == "__main__":
+    write(sys.argv[1])
