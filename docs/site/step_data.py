@@ -56,16 +56,16 @@ def sleeping():
         "rate": rate, "latency": OUR_LATENCY, "buckets": int(first["buckets"]),
     }  # fmt: skip
     for name, overlap, one in (
-        ("a server on each host, overlapped", 1, False),
-        ("a server on each host, in turn", 0, False),
-        ("one server, in turn", 0, True),
+        ("overlapped", 1, False),
+        ("in turn", 0, False),
+        ("one server", 0, True),
     ):
         points = [
             [int(row["workers"]), float(row["step_s"])]
             for row in measured
             if int(row["overlap"]) == overlap and row["servers"] == ("1" if one else row["workers"])
         ]
-        words = f"{first['rate'].replace('mbit', ' Mbit/s')}, {name}"
+        words = f"{common['weights'] * 4 / 1e6:g} MB, {name}"
         state = {**common, "overlap": overlap, "servers": int(one)}
         yield {"name": words, "hosts": 4, "state": state, "points": points}
 

@@ -151,7 +151,7 @@
     servers: { max: 0, place: (x) => (x && x < state.hosts ? x : state.hosts) - 1, value: (i) => i + 1,
       words: (s) => (s.ring ? "none" : s.servers && s.servers < s.hosts ? `${s.servers}` : "one on each host"),
       set: (s, x) => { s.servers = x >= s.hosts ? 0 : x; } },
-    slow: { ...linear(1, 4, 0.1), words: (s) => (s.slow > 1 ? `takes ${s.slow} times as long` : "none") },
+    slow: { ...linear(1, 4, 0.1), words: (s) => (s.slow > 1 ? `${s.slow} × as long` : "none") },
     buckets: { ...linear(1, 50, 1), words: (s) => `${s.buckets} of ${bytes((4 * s.weights) / s.buckets)}` },
     adds: { ...logarithmic(1e8, 1e12), words: (s) => `${bytes(s.adds)}/s` },
     memory: { ...logarithmic(1e9, 1e13), words: (s) => `${bytes(s.memory)}/s`,
@@ -240,7 +240,7 @@
     one("[data-box=overlap]").checked = !!state.overlap;
     one("[data-box=bits]").checked = state.bits === 2 && !state.ring;
     one("[data-box=bits]").disabled = !!state.ring;
-    one("[data-hint=bits]").textContent = state.ring ? "servers only" : "pulls stay as they are";
+    one("[data-hint=bits]").textContent = state.ring ? "servers only" : "";
     for (const radio of all("[data-ring]")) radio.checked = Number(radio.dataset.ring) === state.ring;
   }
 
@@ -294,7 +294,7 @@
     const alone = s.forward + s.backward + s.update;
     const bottom = 20 + lanes.length * row;
     let inner = "";
-    for (const at of ticks(step, width < 500 ? 3 : 6)) {
+    for (const at of ticks(step, width / 90)) {
       const x = left + at * scale;
       inner += line(x, 18, x, bottom + 4, "grid");
       inner += text(x, bottom + 18, at ? time(at) : "0", 'text-anchor="middle"');
@@ -391,7 +391,7 @@
     const times = digits(s.hosts * share, 2);
     one(".numbers").innerHTML = `<span><b>${time(step)}</b> a step</span>
       <span><b>${stepModel.percent(share)} %</b> efficiency</span>
-      <span>${s.hosts === 1 ? "1 host" : `${s.hosts} hosts do the work of <b>${times}</b>`}</span>`;
+      <span><b>${times}</b> × one host</span>`;
     one(".advice").textContent = stepModel.advice(s);
     showRemedies(s, share);
     drawTimeline(s, step);
@@ -450,7 +450,7 @@
     if (!button) return;
     const { example, measured, remedy } = button.dataset;
     if (example) update({ ...EXAMPLES[example][1] }, EXAMPLES[example][2]);
-    else if (measured) update({ ...MEASURED[measured][1] }, "The diamonds are our measured runs.");
+    else if (measured) update({ ...MEASURED[measured][1] }, `The diamonds are our measured runs: ${MEASURED[measured][0]}.`);
     else if (remedy) {
       update(remedied(remedy));
       (one(".remedies button") || one(".remedies")).focus();
