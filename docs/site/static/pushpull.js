@@ -117,7 +117,7 @@ const pushPull = (function () {
       ],
     },
     {
-      key: "twice", name: "Two pushes before a pull", keys: ["key 0", "other keys"], start: 0,
+      key: "twice", name: "Two pushes at once", keys: ["key 0", "other keys"], start: 0,
       steps: [
         ["Each worker pushes two arrays to one key, and only then pulls. Worker 0 pushes ones, worker 1 twos, and is quicker.",
           ...computes(0, 1)],
@@ -132,7 +132,7 @@ const pushPull = (function () {
       ],
     },
     {
-      key: "sync", name: "A slow worker, dist_sync", keys: ["weights", "other keys"], start: 0,
+      key: "sync", name: "Slow worker, dist_sync", keys: ["weights", "other keys"], start: 0,
       isWeight: true,
       steps: [
         ["The server keeps weights, of version 0. Both workers compute with them. Worker 0 needs 1 second for a gradient, worker 1 needs 4.",
@@ -149,7 +149,7 @@ const pushPull = (function () {
       ],
     },
     {
-      key: "async", name: "A slow worker, dist_async", keys: ["weights", "other keys"], start: 0,
+      key: "async", name: "Slow worker, dist_async", keys: ["weights", "other keys"], start: 0,
       isWeight: true, isAsync: true,
       steps: [
         ["The same workers: 1 and 4 seconds for a gradient. Both begin with version 0. In dist_async each push is an update at once.",
@@ -165,10 +165,10 @@ const pushPull = (function () {
           ["update", 0], ["pull", 1, 0]],
         ["Just after it worker 0 pushes a gradient of version 3: staleness 1, and version 5.",
           ["push", 0, 0, "g"], ["update", 0], ["pull", 0, 0]],
-        ["Worker 0 goes on: versions 6, 7 and 8, all without waiting.",
-          ["clock", "7 s"], ["push", 0, 0, "g"], ["update", 0], ["pull", 0, 0],
-          ["push", 0, 0, "g"], ["update", 0], ["pull", 0, 0],
-          ["push", 0, 0, "g"], ["update", 0], ["pull", 0, 0]],
+        ["Worker 0 goes on, without waiting: version 6.",
+          ["clock", "5 s"], ["push", 0, 0, "g"], ["update", 0], ["pull", 0, 0]],
+        ["Version 7.", ["clock", "6 s"], ["push", 0, 0, "g"], ["update", 0], ["pull", 0, 0]],
+        ["Version 8.", ["clock", "7 s"], ["push", 0, 0, "g"], ["update", 0], ["pull", 0, 0]],
         ["Worker 1 pushes a gradient of version 4 to weights of version 8: staleness 4, as from now on each time.",
           ["clock", "8 s"], ["push", 1, 0, "g"], ["update", 0], ["pull", 1, 0]],
         ["Version 9 after 8 seconds, where dist_sync had 2. More updates, but some are late: lower the momentum and the learning rate.",
@@ -191,13 +191,13 @@ if (typeof document !== "undefined" && document.getElementById("push-pull")) {
       <p class="status" role="status"></p>
       <div class="cases" role="group" aria-label="What to watch">${CASES.map((c, i) =>
         `<button type="button" data-case="${i}">${c.name}</button>`).join(" ")}</div>
-      <div class="scene"></div>
-      <p class="words" aria-live="polite"></p>
       <div class="moves" role="group" aria-label="Steps">
         <button type="button" data-move="-1">◀ Back</button>
         <button type="button" data-move="1">Next ▶</button>
         <button type="button" data-move="0">Restart</button>
         <span class="place"></span></div>
+      <p class="words" aria-live="polite"></p>
+      <div class="scene"></div>
       <p class="heard"></p>`;
     const one = (selector) => root.querySelector(selector);
     const text = (x, y, words, more) => `<text x="${x}" y="${y}" ${more || ""}>${words}</text>`;
@@ -216,7 +216,7 @@ if (typeof document !== "undefined" && document.getElementById("push-pull")) {
         text(x + w / 2, y + 24, `server ${i}`, `${middle} class="title"`) +
         text(x + w / 2, y + 42, server.key, middle);
       if (about.keys[i] === "other keys") return inner;
-      const value = about.isWeight ? `version ${server.version}` : server.version ? `sum ${server.value}` : "no sum yet";
+      const value = about.isWeight ? `version ${server.version}` : server.version ? `keeps ${server.value}` : "no sum yet";
       const slots = about.isAsync ? 1 : 2;
       for (let k = 0; k < slots; k++) {
         const push = server.got[k];
@@ -249,7 +249,6 @@ if (typeof document !== "undefined" && document.getElementById("push-pull")) {
         const isAgain = shown.has(name); // one arrow for several pushes of a frame
         shown.add(name);
         const lift = (arrow.isPush ? -12 : 12) + (isAgain ? 24 : 0);
-        if (isAgain && about.isAsync) continue;
         const y1 = 20 + arrow.worker * (h + gap) + h / 2 + lift;
         const y2 = 20 + arrow.server * (h + gap) + h / 2 + lift;
         const [x1, x2] = [w + 6, right - 4];
