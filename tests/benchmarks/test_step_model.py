@@ -209,9 +209,9 @@ BASE = Setup(25.6e6, 0.03, 0.06, 0.001, 8, 1.25e9, 50e-6)
     [
         ({"hosts": 1}, "computing", "A single worker"),
         ({"rate": 1e12, "adds": 1e12}, "computing", "this is what you want"),
-        ({"rate": 1.25e8}, "rate", "link's rate"),
-        ({"latency": 0.05}, "latency", "link's latency"),
-        ({"adds": 1e8}, "sums", "Adding up"),
+        ({"rate": 1.25e8}, "rate", "its rate is too low"),
+        ({"latency": 0.05}, "latency", "its latency is too high"),
+        ({"adds": 1e8}, "sums", "adding up is too slow"),
         ({"slow": 3.0, "rate": 1e11, "adds": 1e11}, "slow worker", "Mending the slow worker"),
         ({"servers": 1, "adds": 1e11}, "rate", "A server on each host would raise it"),
         ({"overlap": False, "rate": 1e10, "adds": 1e11}, "rate", "Sending while computing"),

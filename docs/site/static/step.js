@@ -240,7 +240,7 @@
     one("[data-box=overlap]").checked = !!state.overlap;
     one("[data-box=bits]").checked = state.bits === 2 && !state.ring;
     one("[data-box=bits]").disabled = !!state.ring;
-    one("[data-hint=bits]").textContent = state.ring ? "servers only" : "";
+    one("[data-hint=bits]").textContent = state.ring ? "(servers only)" : "";
     for (const radio of all("[data-ring]")) radio.checked = Number(radio.dataset.ring) === state.ring;
   }
 
@@ -470,10 +470,15 @@
 
   window.addEventListener("hashchange", () => { if (location.hash !== write()) open(); });
   let drawn = 0;
-  new ResizeObserver(() => {
-    const width = root.clientWidth;
-    if (width !== drawn) draw();
-    drawn = width;
-  }).observe(root);
+  function fit() {
+    if (root.clientWidth === drawn) return;
+    drawn = root.clientWidth;
+    const isWide = window.matchMedia("(min-width: 45em)").matches; // as in step.css
+    if (isWide) one(".view").append(one(".curve"));
+    else one(".results").prepend(one(".curve"));
+    draw();
+  }
   open();
+  fit();
+  new ResizeObserver(fit).observe(root);
 })();

@@ -184,9 +184,9 @@ const stepModel = (function () {
 
   const BLAMED = {
     "slow worker": "All wait for the slow worker.",
-    rate: "The link's rate holds the step up.",
-    latency: "The link's latency holds the step up: messages wait more than they travel.",
-    sums: "Adding up holds the step up.",
+    rate: "The workers wait for the link: its rate is too low.",
+    latency: "The workers wait for the link: its latency is too high.",
+    sums: "The workers wait for the sums: adding up is too slow.",
   };
 
   function advice(s) {
