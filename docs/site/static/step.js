@@ -167,7 +167,7 @@
       "What do the seven others do meanwhile? Does a faster link help?"],
     ["A large network, a slow link", { network: "vgg-16", link: "1-gbit-s", hosts: 4 },
       "Do four hosts train faster than one? Which batch changes that?"],
-    ["A ring, 1000 km apart", { link: "1-gbit-s-1000-km", ring: 1, batch: 512, hosts: 16 },
+    ["A ring, 1000 km apart", { link: "1-gbit-s-1000-km", ring: 1, batch: 512, hosts: 64 },
       "Why do fewer buckets help here, and servers still more?"],
     ["64 hosts that scale", { hosts: 64, batch: 128, link: "100-gbit-s", adds: 1e10, buckets: 10 },
       "What can you take away before the efficiency falls below 90 %?"],
@@ -212,7 +212,7 @@
         <fieldset class="bare"><legend>Who adds up</legend>
         <label class="check"><input type="radio" name="step-way" data-ring="0"> servers</label>
         <label class="check"><input type="radio" name="step-way" data-ring="1"> a ring</label></fieldset>
-        ${range("servers", "Servers")} ${range("adds", "One adds up")}
+        ${range("servers", "Servers")} ${range("adds", "Adding up")}
         ${range("buckets", "Buckets")}
         ${box("overlap", "send while computing")} ${box("bits", "two-bit pushes")}</fieldset>
       <div class="wide" role="group" aria-label="Measurements">
