@@ -15,7 +15,7 @@ from step_model import FRAMES, MESSAGE, Setup, efficiency, seconds, timeline
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
-TIME_BUDGET_S = 15
+TIME_BUDGET_S = 25
 
 SETUPS = st.builds(
     Setup,
@@ -182,16 +182,18 @@ def test_steps_of_sleeping_workers_were_measured_as_long_as_the_model_says():
 
 
 @pytest.mark.parametrize("rate", ["1gbit", "100mbit"])
-def test_steps_of_a_training_were_measured_as_long_as_the_model_says(rate):
-    """ResNet-18 on two hosts, 128 images each: within 5 %."""
+@pytest.mark.parametrize("forward, backward, off", [(0.08, 0.25, 0.05), (0.11, 0.22, 0.08)])
+def test_steps_of_a_training_were_measured_as_long_as_the_model_says(rate, forward, backward, off):
+    """ResNet-18 on two hosts, 128 images each: within 5 %, with the page's thirds within 8 %."""
     with open(RESULTS / "runs.csv", newline="") as file:
         rows = [r for r in csv.DictReader(file) if (r["group"], r["program"]) == (rate, "ours")]
     speeds = [float(r["value"]) for r in rows if r["figure"] == "speed"]
     weights = {float(r["value"]) for r in rows if r["figure"] == "parameters"}.pop()
+    link = {"rate": growth_model.bytes_a_second(rate), "latency": 218e-6}
     # seconds of one worker alone: notebook 07
-    setup = Setup(weights, 0.08, 0.25, 0.03, 2, growth_model.bytes_a_second(rate), latency=218e-6)
+    setup = Setup(weights, forward, backward, update=0.03, hosts=2, **link)
     assert len(speeds) == 2
-    assert seconds(setup) == pytest.approx(128 * 2 / sum(speeds), rel=0.05)
+    assert seconds(setup) == pytest.approx(128 * 2 / sum(speeds), rel=off)
 
 
 def test_the_constants_are_those_of_the_measurement():

@@ -297,7 +297,8 @@
     for (const at of ticks(step, width / 90)) {
       const x = left + at * scale;
       inner += line(x, 18, x, bottom + 4, "grid");
-      inner += text(x, bottom + 18, at ? time(at) : "0", 'text-anchor="middle"');
+      const isLast = x > width - 24;
+      inner += text(isLast ? width - 2 : x, bottom + 18, at ? time(at) : "0", `text-anchor="${isLast ? "end" : "middle"}"`);
     }
     lanes.forEach(([lane, words], i) => {
       const y = 20 + i * row;
@@ -310,7 +311,7 @@
         const of = part.bucket < 0 ? "" : `, bucket ${part.bucket + 1}`;
         inner += `<rect class="${part.kind}" x="${x.toFixed(2)}" y="${y + 2}" width="${shown.toFixed(2)}" height="${row - 4}">` +
           `<title>${part.kind}${of}: ${time(part.end - part.start)}</title></rect>`;
-        if (part.bucket >= 0 && room > 16) {
+        if (part.bucket >= 0 && room > (part.bucket < 9 ? 11 : 19)) {
           inner += text((x + room / 2).toFixed(2), y + 16, part.bucket + 1, `class="on-${part.kind}" text-anchor="middle"`);
         }
       }
