@@ -44,9 +44,9 @@ FIGURES = re.compile(
 GIVEN = ("rate", "elements", "buckets", "forward", "backward", "steps")
 
 
-def run_job(workers, servers, overlap, options):
+def run_job(workers, servers, overlap, options, *flags):
     """Run a job on the first hosts of the cluster; return its figures."""
-    program = [sys.executable, "benchmarks/growth_worker.py", "--overlap", str(overlap)]
+    program = [sys.executable, "benchmarks/growth_worker.py", "--overlap", str(overlap), *flags]
     for name in ("buckets", "elements", "forward", "backward", "steps"):
         program += [f"--{name}", str(getattr(options, name))]
     command = hosts.ours_on_hosts(program, workers)

@@ -20,6 +20,8 @@ parser.add_argument("--elements", type=int, default=1_000_000, help="float32 num
 parser.add_argument("--forward", type=float, default=0.2, help="seconds")
 parser.add_argument("--backward", type=float, default=0.4, help="seconds, of all buckets")
 parser.add_argument("--steps", type=int, default=8)
+parser.add_argument("--slow", type=float, default=1.0, help="times as long: the last worker")
+parser.add_argument("--two-bits", type=int, choices=(0, 1), default=0, help="in each push")
 parser.add_argument("--numbers", type=int, default=100, help="that are exchanged at once")
 args = parser.parse_args()
 
@@ -34,19 +36,29 @@ WARM_UP = 2
 SERVER_0 = 840  # ps-lite puts key k on server 9973 k % servers; a multiple of 1 to 8
 
 
+def exchange(store, key, array, priority=0):
+    """Add up an array over the workers, in place."""
+    if args.two_bits:  # which pushpull refuses
+        store.push(key, array, priority=priority)
+        store.pull(key, out=array, priority=priority)
+    else:
+        store.pushpull(key, array, priority=priority)
+
+
 def step(store, buckets):
     """Compute and exchange once, the last layers first."""
     order = list(reversed(range(len(buckets))))
-    time.sleep(args.forward)
+    times = args.slow if store.rank == store.num_workers - 1 else 1.0
+    time.sleep(times * args.forward)
     end = time.perf_counter()
     for place in order:
-        end += args.backward / len(buckets)
+        end += times * args.backward / len(buckets)
         time.sleep(max(0, end - time.perf_counter()))
         if args.overlap:
-            store.pushpull(place, buckets[place], priority=-place)
+            exchange(store, place, buckets[place], -place)
     if not args.overlap:
         for place in order:
-            store.pushpull(place, buckets[place], priority=-place)
+            exchange(store, place, buckets[place], -place)
     for bucket in buckets:
         bucket.wait_to_read()
 
@@ -74,24 +86,26 @@ def ticks():
 def main():
     """Measure, and print."""
     store = mx.kv.create("dist")
+    if args.two_bits:  # a threshold of 1: ones arrive as ones
+        store.set_gradient_compression({"type": "2bit", "threshold": 1.0})
     buckets = [mx.nd.ones(args.elements) for _ in range(args.buckets)]
     numbers = {SERVER_0 * (i + 1): mx.nd.zeros(1) for i in range(args.numbers)}
     for key, array in [*enumerate(buckets), *numbers.items()]:
         store.init(key, array)
 
-    def exchange(keys):
+    def exchange_numbers(keys):
         for key in keys:
-            store.pushpull(key, numbers[key])
+            exchange(store, key, numbers[key])
         for key in keys:
             numbers[key].wait_to_read()
 
-    store.pushpull(0, buckets[0])
+    exchange(store, 0, buckets[0])
     if (buckets[0] != store.num_workers).sum().asscalar():
         raise RuntimeError("the servers did not add up what the workers sent")
     for bucket in buckets:
         bucket[:] = 0  # which every sum of them is, too
-    one = seconds(lambda: exchange([SERVER_0]), 100)
-    many = seconds(lambda: exchange(list(numbers)), 10) / args.numbers
+    one = seconds(lambda: exchange_numbers([SERVER_0]), 100)
+    many = seconds(lambda: exchange_numbers(list(numbers)), 10) / args.numbers
     before = ticks()
     whole = seconds(lambda: step(store, buckets), args.steps)
     busy, all_ticks = (b - a for a, b in zip(before, ticks()))

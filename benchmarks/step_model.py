@@ -6,8 +6,9 @@ Times are in seconds, sizes in bytes, rates in bytes a second.
 
 What it assumes: hosts are equal, each with one worker, and the first ones with a server. Every
 bucket is cut over all servers (MXNet cuts arrays from a million numbers on). A cable sends and
-receives at its full rate at once. What comes first is sent first, added first. The update is
-made on the workers, after the last sum has arrived.
+receives at its full rate at once. What comes first is sent first, added first: with few servers
+this is too kind, for pushes and pulls share a cable. The update is made on the workers, after the
+last sum has arrived.
 """
 
 import heapq

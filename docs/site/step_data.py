@@ -26,6 +26,7 @@ OUR_FLOP = 6 * 37.0e6  # two for each of its multiplications, and backward takes
 OUR_COMPUTING_S, OUR_UPDATE_S, OUR_BATCH = 0.08 + 0.25, 0.03, 128
 OUR_LATENCY = 218e-6  # half of the shortest round trip in growth.csv between two workers
 NO_UPDATE = 1e13  # bytes/s of memory
+USUAL = {"ring": 0, "servers": 0, "overlap": 1, "bits": 32, "slow": 1, "latency": OUR_LATENCY}
 
 
 def rows(name):
@@ -45,28 +46,33 @@ def entry(name, **facts):
 
 
 def sleeping():
-    """Return the series of growth.csv: hosts that sleep in the place of computing."""
-    measured = rows("growth.csv")
+    """Return the series of growth.csv and steps.csv: hosts that sleep in the place of computing."""
+    measured = rows("growth.csv") + rows("steps.csv")
     first = measured[0]
     seconds = float(first["forward"]) + float(first["backward"])
-    rate = bytes_a_second(first["rate"])
     common = {
-        "weights": int(first["elements"]) * int(first["buckets"]),
+        **USUAL, "weights": int(first["elements"]) * int(first["buckets"]),
         "flop": 1e9, "speed": 1e9 / seconds, "memory": NO_UPDATE, "batch": 1,
-        "rate": rate, "latency": OUR_LATENCY, "buckets": int(first["buckets"]),
+        "rate": bytes_a_second(first["rate"]), "buckets": int(first["buckets"]),
     }  # fmt: skip
-    for name, overlap, one in (
-        ("overlapped", 1, False),
-        ("in turn", 0, False),
-        ("one server", 0, True),
+    for name, changes in (
+        ("overlapped", {}),
+        ("in turn", {"overlap": 0}),
+        ("one server", {"overlap": 0, "servers": 1}),
+        ("two servers", {"servers": 2}),
+        ("two-bit pushes", {"bits": 2}),
+        ("slow worker", {"slow": 2}),
     ):
+        state = {**common, **changes}
         points = [
             [int(row["workers"]), float(row["step_s"])]
             for row in measured
-            if int(row["overlap"]) == overlap and row["servers"] == ("1" if one else row["workers"])
+            if int(row["overlap"]) == state["overlap"]
+            and int(row["servers"]) == (state["servers"] or int(row["workers"]))
+            and int(row.get("two_bits", 0)) == (state["bits"] == 2)
+            and float(row.get("slow", 1)) == state["slow"]
         ]
         words = f"{common['weights'] * 4 / 1e6:g} MB, {name}"
-        state = {**common, "overlap": overlap, "servers": int(one)}
         yield {"name": words, "hosts": 4, "state": state, "points": points}
 
 
@@ -77,10 +83,10 @@ def training():
         speeds = [float(row["value"]) for row in found if row["figure"] == "speed"]
         weights = next(float(row["value"]) for row in found if row["figure"] == "parameters")
         state = {
-            "weights": weights, "flop": OUR_FLOP, "speed": OUR_BATCH * OUR_FLOP / OUR_COMPUTING_S,
+            **USUAL, "weights": weights, "flop": OUR_FLOP,
+            "speed": OUR_BATCH * OUR_FLOP / OUR_COMPUTING_S,
             "memory": UPDATE_BYTES * weights / OUR_UPDATE_S, "batch": OUR_BATCH,
-            "rate": bytes_a_second(group), "latency": OUR_LATENCY, "buckets": 5, "overlap": 1,
-            "servers": 0,
+            "rate": bytes_a_second(group), "buckets": 5,
         }  # fmt: skip
         rate = re.sub("([mg])bit", lambda unit: f" {unit[1].upper()}bit/s", group)
         points = [[2, OUR_BATCH / speed] for speed in speeds]

@@ -336,11 +336,10 @@
 
   const near = (a, b) => Math.abs(a - b) <= 0.02 * Math.abs(b);
 
-  function pointsOf(s) {
+  function pointsOf() {
     const found = stepData.measured.find((series) =>
       Object.keys(series.state).every((name) => name === "flop" || name === "speed" || near(state[name], series.state[name])) &&
-      near(state.flop / state.speed, series.state.flop / series.state.speed) &&
-      !s.is_ring && !s.two_bits && s.slow === 1);
+      near(state.flop / state.speed, series.state.flop / series.state.speed));
     return found ? found.points : [];
   }
 
@@ -364,7 +363,7 @@
     inner += `<path class="other" d="${path(other)}"/><path class="this" d="${path(s)}"/>`;
     inner += `<circle class="now" cx="${x(s.hosts)}" cy="${y(share)}" r="6"/>`;
     const alone = s.forward + s.backward + s.update;
-    const points = pointsOf(s);
+    const points = pointsOf();
     for (const [w, seconds] of points) {
       const at = [x(w), y(alone / seconds)];
       inner += `<path class="measured" d="M${at[0]} ${at[1] - 6}l6 6l-6 6l-6 -6z"><title>measured, ${w} hosts: ${time(seconds)}</title></path>`;
