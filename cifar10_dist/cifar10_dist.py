@@ -77,9 +77,7 @@ def train(args, session):
         return 0
     dtype = choose_dtype(args, net, workers, start.dtype)
     use_mixed_precision(dtype)  # unless it is float32
-    trainer = create_trainer(
-        args, dtype, net, ctx, store, workers, start.steps_per_epoch, start.steps_done
-    )
+    trainer = create_trainer(args, dtype, net, ctx, store, workers, *start.steps)
     start.restore(trainer, net, workers)
     run = Run(args, start, dtype, net, trainer, workers, session)  # reports, saves, stops
     introduce(args, net, images, train_loader, trainer, workers)

@@ -61,6 +61,11 @@ class Start:
         return self.epoch * self.steps_per_epoch + self.step
 
     @property
+    def steps(self):
+        """Number of steps of an epoch, and of those of the training that are done."""
+        return self.steps_per_epoch, self.steps_done
+
+    @property
     def dtype(self):
         """The type that the checkpoint was trained in, None if it does not say."""
         return self.manifest.get("options", {}).get("--dtype")
