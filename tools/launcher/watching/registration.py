@@ -39,6 +39,8 @@ class Registration:
             self.arrived.update({f"worker-{met[1]}"} if met[1] else ())
             self.complete = len(self.arrived) == int(met[2] or -1)
             return True
+        if not line:  # the end of a message that another thread has written into
+            return bool(self.arrived)
         if not _VERBOSE.search(line):
             return False
         arrived = _ARRIVED.search(line)
