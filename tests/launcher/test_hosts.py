@@ -211,6 +211,12 @@ def test_parts_of_the_lines_that_ps_lite_writes_are_known():
     for part in (begin + end, begin, end):
         assert Registration().take(part)
     assert not Registration().take("a line of the program: request=0")
+    nodes = Registration()
+    assert not nodes.take("")  # before ps-lite has said anything, it is the program's
+    assert nodes.take(
+        "ps-lite/src/van.cc:1: ? => 1. cmd=ADD_NODE, node={ role=worker, ip=0177.00.00.01, }"
+    )
+    assert nodes.take("")
 
 
 @pytest.mark.parametrize("node, wrong", [(9, []), (11, ["worker-0"])])
