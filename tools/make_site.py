@@ -39,7 +39,7 @@ BESIDE = {  # a page to play with, the notebook that leads to it, and what the l
 }
 PLAY, PLAY_TREE = "<!-- to play with -->", "<!-- to play with: tree -->"  # in the front page
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[)#])")
-LANGUAGES = {".py": "python", ".sbatch": "bash", ".qsub": "bash"}
+LANGUAGES = {".py": "python", ".sbatch": "bash", ".qsub": "bash", ".sh": "bash"}
 
 
 def main(argv=None):

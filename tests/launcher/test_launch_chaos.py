@@ -105,6 +105,19 @@ def cancel_requeued(job):
     on_d1(CANCEL["sge"])
 
 
+def end_replaced(job, has_begun):
+    """YARN replaces an ApplicationMaster that has no containers yet: the job goes on; then end it.
+
+    With its containers lost, the job ends by itself.
+    """
+    end = time.monotonic() + 60
+    while job.popen.poll() is None and not has_begun and time.monotonic() < end:
+        has_begun = "[worker 1 " in job.text()
+        if has_begun:
+            job.interrupt()
+        time.sleep(0.2)
+
+
 def left(launcher, job, before):
     """What is there that should not be: processes, jobs in a queue, ports."""
     found = [*processes_of_hosts().items(), *job.processes().items(), *(ports() - before)]
@@ -144,6 +157,7 @@ def clear(job):
 def strike(job, launcher, dice, moment):
     """Kill somebody after a while, and end what such a kill lets go on; returns what was done."""
     time.sleep(dice.uniform(0, moment))
+    has_begun = "[worker " in job.text()
     try:
         number, victim, role, is_outside = kill_one(job, launcher, dice)
     except ProcessLookupError:  # it has ended just now
@@ -152,6 +166,8 @@ def strike(job, launcher, dice, moment):
         cancel_orphan(job, launcher)
     if "sge_shepherd" in victim:
         cancel_requeued(job)
+    if "ApplicationMaster" in victim:
+        end_replaced(job, has_begun)
     return number, victim, role
 
 

@@ -14,6 +14,7 @@ import pytest
 from cluster_batch import PROGRAMS
 from launching import (
     CLUSTER,
+    ROOT,
     SUM_RANKS,
     TRAIN,
     Job,
@@ -27,7 +28,7 @@ from launching import (
 from on_cluster import about, jobs, on_d1, processes_of_hosts
 from restarting import GLOBAL_BATCH, OPTIONS, PROGRAM, assert_same, finished, training
 
-TIME_BUDGET_S = 200
+TIME_BUDGET_S = 225
 SHARES = "batch systems"
 WHY_NOT = why_no_cluster("yarn")
 pytestmark = [pytest.mark.long, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
@@ -108,6 +109,17 @@ def test_a_killed_container_ends_the_job(tmp_path, number):
     os.kill(min(pids), number)
     job.finish(60)
     assert job.status == (255 if number == signal.SIGKILL else 128 + number), job.text()
+    nothing_is_left(job)
+
+
+def test_a_killed_application_master_ends_the_job(tmp_path):
+    """Its containers end with it. Those of the next one, which YARN starts, come too late."""
+    job, _ = running(tmp_path)
+    found = processes_of_hosts().items()
+    (pid,) = (p for p, c in found if re.match(r"\S+java .*\.ApplicationMaster ", c))
+    os.kill(pid, signal.SIGKILL)
+    job.finish(60)
+    assert job.status in (143, 255), job.text()
     nothing_is_left(job)
 
 
@@ -192,6 +204,16 @@ def test_files_and_archives_come_to_the_folder_of_the_command(tmp_path):
     job.finish(60)
     assert job.status == 0, job.text()
     assert re.search(r"\] of a\n.*\] of c\n.*container_\d+", job.stdout, re.DOTALL), job.text()
+
+
+def test_the_example_trains_and_goes_on_when_started_again(tmp_path):
+    """Only what this cluster has less of is changed."""
+    command = f"cd {ROOT} && GPUS=0 MEMORY=1g CORES=1 OUT={tmp_path} examples/cifar10-yarn.sh"
+    words = ("ssh", "d1", f"{command} {SMALL} 2>&1 --num-epochs")
+    first, second = (cluster(*words, n, check=False).stdout for n in "12")
+    assert re.search(r"\[worker 1 d\d\] Epoch 0: Test_acc", first), first
+    assert "Resumed from" in second and "] Epoch 0: Test_acc" not in second, second
+    assert re.search(r"\[worker 1 d\d\] Epoch 1: Test_acc", second), second
 
 
 @pytest.mark.parametrize(
