@@ -27,7 +27,7 @@ HELP = {
     "launch": "tools/launch.py",
     "cluster": "tools/cluster.py",
 }
-BESIDE = {  # a page to play with, the notebook that leads to it, and what the link says
+BESIDE = {  # a page that the site alone has, the notebook that leads to it, what the link says
     "step": (
         "07-measure-scaling",
         "A step to play with: hosts, cable, servers, and what each of them changes",
@@ -36,8 +36,12 @@ BESIDE = {  # a page to play with, the notebook that leads to it, and what the l
         "03-share-state-with-the-kvstore",
         "Push and pull to watch, one message after the other",
     ),
+    "problems": (
+        "07-measure-scaling",
+        "Problems to calculate, with the numbers of real machines, and folded answers",
+    ),
 }
-PLAY, PLAY_TREE = "<!-- to play with -->", "<!-- to play with: tree -->"  # in the front page
+TRY, TRY_TREE = "<!-- to try out -->", "<!-- to try out: tree -->"  # in the front page
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[)#])")
 LANGUAGES = {".py": "python", ".sbatch": "bash", ".qsub": "bash", ".sh": "bash"}
 
@@ -80,9 +84,10 @@ def put_together():
         place.parent.mkdir(parents=True, exist_ok=True)
         write = write_notebook if path.suffix == ".ipynb" else write_page
         write(path, place, wanted, set(pages))
-    for path in sorted(OWN.glob("*.md")):
-        shutil.copy(path, SOURCE)
-    write_play()
+    for path in sorted(OWN.glob("*.md")):  # they stand at the top, and link from there
+        text = relink(path.read_text(encoding="utf-8"), ROOT / path.name, wanted, set(pages))
+        (SOURCE / path.name).write_text(text, encoding="utf-8")
+    write_beside()
     for folder in sorted(path for path in wanted if path.is_dir()):
         wanted |= set(folder.glob("*.*"))
     for path in sorted(wanted):
@@ -91,16 +96,16 @@ def put_together():
         write_help(name, program)
 
 
-def write_play():
-    """Lead from the front page to the pages to play with that there are."""
+def write_beside():
+    """Lead from the front page to the pages of BESIDE that there are."""
     there = {name: title for name, (_, title) in BESIDE.items() if (OWN / f"{name}.md").exists()}
     if there:
         links = "\n".join(f"- [{title}]({name}.md)" for name, title in there.items())
         names = "\n".join(there)
-        tree = f"```{{toctree}}\n:hidden:\n:caption: To play with\n\n{names}\n```"
+        tree = f"```{{toctree}}\n:hidden:\n:caption: To try out\n\n{names}\n```"
         front = SOURCE / "index.md"
-        text = front.read_text(encoding="utf-8").replace(PLAY_TREE, tree)
-        text = text.replace(PLAY, f"## To play with\n\n{links}")
+        text = front.read_text(encoding="utf-8").replace(TRY_TREE, tree)
+        text = text.replace(TRY, f"## To try out\n\n{links}")
         front.write_text(text, encoding="utf-8")
 
 
@@ -111,14 +116,18 @@ def write_page(path, place, wanted, pages):
 
 
 def write_notebook(path, place, wanted, pages):
-    """Write a notebook with its committed outputs, and the box that leads to a page beside it."""
+    """Write a notebook with its committed outputs, and the box that leads to pages beside it."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     texts = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
     for cell in texts:
         cell["source"] = relink("".join(cell["source"]), path, wanted, pages)
-    for name, (notebook_name, title) in BESIDE.items():
-        if path.stem == notebook_name and (OWN / f"{name}.md").exists():
-            texts[0]["source"] += f"\n\n```{{seealso}}\n[{title}](../{name}.md)\n```\n"
+    links = [
+        f"- [{title}](../{name}.md)\n"
+        for name, (notebook_name, title) in BESIDE.items()
+        if path.stem == notebook_name and (OWN / f"{name}.md").exists()
+    ]
+    if links:
+        texts[0]["source"] += f"\n\n```{{seealso}}\n{''.join(links)}```\n"
     place.write_text(json.dumps(notebook, ensure_ascii=False), encoding="utf-8")
 
 

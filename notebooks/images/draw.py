@@ -270,6 +270,39 @@ def ring_and_servers(card):
     card.text(665, 350, "push to every server, pull the sums back", size=15)
 
 
+@picture(444, "Four ways to split a training over two devices")
+def ways_to_split(card):
+    """Two devices, a network of four layers and a batch of two images, split in four ways. Data
+    parallel: each device has the whole network and one image; gradients travel. Sharded state: each
+    has half of each layer and one image; weights and gradients travel. Tensor parallel: each has
+    half of each layer and both images; activations travel in each layer. Pipeline: each has two
+    layers, the images enter at the first device; activations travel at the cut."""
+    ways = (
+        ("data parallel", "gradients", (4, 7), GREEN),
+        ("sharded state", "weights, gradients", (4, 7), GREEN),
+        ("tensor parallel", "activations,\nin each layer", (47, 47), SKY),
+        ("pipeline", "activations,\nat the cut", (47, None), SKY),
+    )
+    for column, (name, travels, images, colour) in enumerate(ways):
+        x = 28 + 215 * column
+        card.bold(x + 100, 46, name)
+        for device, (own, y) in enumerate(zip(OWN, (66, 244))):
+            card.panel(x, y, 200, 134, own, f"device {device}")
+            for i, digit in enumerate(map(int, str(images[device] or ""))):
+                card.image(x + 12, y + 42 + 41 * i, digit, own)
+            for layer in range(4):
+                kept = {"fill": own, "tint": 0.6, "stroke": own}
+                left, top = x + 62 + 32 * layer, y + 42
+                card.rect(left, top, 24, 76, PAPER, stroke=GREY, stroke_dasharray="3 3")
+                if column == 0 or (column == 3 and layer // 2 == device):
+                    card.rect(left, top, 24, 76, **kept)
+                elif column < 3:
+                    card.rect(left, top + 38 * device, 24, 38, **kept)
+        card.arrow((x + 90, 202), (x + 90, 242), colour=colour)
+        card.arrow((x + 110, 242), (x + 110, 202), colour=colour)
+        card.text(x + 100, 404, travels, size=15)
+
+
 @picture(452, "Reading and training: one after the other, and read ahead")
 def read_ahead(card):
     """Three pairs of time lines, reader above device. One after the other: each batch is read, then
