@@ -154,6 +154,20 @@ def run_supervisor(python, orders):
     return reports, process.returncode
 
 
+@pytest.mark.parametrize("number", [1, 30, 600])
+def test_orders_that_wait_behind_its_text_reach_it(number):
+    """A container may come late, and each second of the wait has brought an order."""
+    orders = b'{"order": "beat"}\n' * number + b'{"order": "leave"}\n'
+    done = subprocess.run(
+        [sys.executable, "-c", REMOTE_PYTHON],
+        input=repr(BOOTSTRAP).encode() + b"\n" + orders,
+        capture_output=True,
+        timeout=20,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b'"why": "it was told to"' in done.stdout
+
+
 @pytest.mark.parametrize("garbage", [b"no json\n", b'{"order": "nonsense"}\n', b"\xff\0\n", b"\n"])
 def test_garbage_in_place_of_orders_ends_the_supervisor(garbage):
     reports, status = run_supervisor(sys.executable, b'{"order": "hold", "mark": "m"}\n' + garbage)

@@ -15,4 +15,5 @@ for name, source in {_MODULES!r}.items():
     exec(compile(source, name + ".py", "exec"), module.__dict__)
 sys.modules["supervisor"].Supervisor().work()
 """
-REMOTE_PYTHON = "import sys;exec(eval(sys.stdin.buffer.readline()))"
+# raw: a buffer would take some of the orders behind that line, and the supervisor never see them
+REMOTE_PYTHON = "import sys;exec(eval(sys.stdin.buffer.raw.readline()))"

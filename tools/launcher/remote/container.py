@@ -5,10 +5,10 @@ Goes there as a file with a call of `main` at its end: standard library only, Py
 
 import hashlib
 import hmac
+import json
 import os
 import shutil
 import socket
-import sys
 
 SIZE = 32  # bytes of a number drawn at random, and of a proof
 TALK_S = 10
@@ -51,17 +51,36 @@ def call(addresses, port, key):
     return None
 
 
+def tell(connection, why):
+    """Tell the launcher why there will be no supervisor, and wait until it has read that."""
+    connection.settimeout(TALK_S)
+    try:
+        connection.sendall(json.dumps({"report": "leaving", "why": why}).encode() + b"\n")
+        connection.shutdown(socket.SHUT_WR)
+        while connection.recv(1 << 16):  # what is not read would cut the connection off
+            pass
+    except OSError:
+        pass
+
+
 def main(addresses, port, key, archives, links):
     """Work in this folder, which YARN has made for the container."""
-    for archive in archives:
-        shutil.unpack_archive(archive)
-    for name, link in links.items():
-        os.symlink(name, link)
     connection = call(addresses, port, bytes.fromhex(key))
     if connection is None:
         print("the launcher does not wait for this container")
         return
-    for fd in (0, 1):
-        os.dup2(connection.fileno(), fd)
-    connection.close()
-    exec(eval(sys.stdin.buffer.readline()), {"__name__": "__main__"})
+    try:
+        for archive in archives:
+            shutil.unpack_archive(archive)
+        for name, link in links.items():
+            os.symlink(name, link)
+    except Exception as error:
+        tell(connection, f"{type(error).__name__}: {error}")
+        raise
+    fd = connection.detach()
+    for standard in (0, 1):  # YARN may have closed these, and the connection may be one of them
+        os.dup2(fd, standard)
+    if fd > 1:
+        os.close(fd)
+    orders = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115  the supervisor reads on
+    exec(eval(orders.readline()), {"__name__": "__main__"})
