@@ -1,6 +1,7 @@
 """What the watch makes of what happens; in a toy world, so that nobody has to wait."""
 
 import collections
+import os
 import signal
 import threading
 
@@ -254,9 +255,37 @@ def test_a_restart_waits_for_a_host_that_is_away(watch):
     assert "d1: no connection: Connection refused: waiting for the host, up to 600 s" in said
 
 
-def test_a_port_that_is_taken_meanwhile_makes_the_start_repeat(watch):
-    taken = writes("bind failed", 1) + exits(255, 1)
+@pytest.mark.parametrize("line", ["bind failed", "OSError: [Errno 98] Address already in use"])
+def test_a_port_that_is_taken_meanwhile_makes_the_start_repeat(watch, line):
+    """The second is of Horovod's rendezvous."""
+    taken = writes(line, 1) + exits(255, 1)
     world = ToyWorld({"scheduler": [taken, []], "worker-0": [[], exits(0, 50)]})
     status, said = watch(world)
     assert (status, world.tries) == (0, 2)
     assert "scheduler on localhost: ended with status 255: starting again" in said
+
+
+@pytest.fixture
+def yarn(tmp_path, monkeypatch):
+    """A program of that name that takes an application."""
+    (tmp_path / "hadoop-yarn-applications-distributedshell-3.jar").touch()
+    takes = "jar) echo Submitted application application_1_1; exec sleep 60"
+    program = tmp_path / "yarn"
+    program.write_text(f"#!/bin/sh\ncase $1 in classpath) echo '{tmp_path}/*';; {takes};; esac\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+
+def test_a_container_that_is_lost_at_once_ends_the_start(watch, yarn):
+    """The others may have to wait for long until there is room."""
+    logins = {"container-1": ["YARN ended the container"], "container-2": ["hangs"]}
+    status, said = watch(ToyWorld(logins=logins), "-n", "2", "--launcher", "yarn")
+    assert status == 255
+    assert "container-1: no connection: YARN ended the container" in said
+
+
+def test_a_container_that_does_not_come_makes_124_and_no_stacks(watch, yarn):
+    world = ToyWorld(logins={"container-1": ["hangs"]})
+    status, said = watch(world, "--launcher", "yarn")
+    assert status == 124
+    assert "not all containers have come in 600 s" in said and "stacks" not in said

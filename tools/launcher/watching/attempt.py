@@ -88,7 +88,8 @@ class Attempt:
             self.watch.step()
             self.links.open_again()
             failure = self.outcome.failure
-            if failure and (self.outcome.is_asked or failure.kind != "away"):
+            is_enough = self.outcome.is_asked or self.job.way.brings_hosts  # others may take long
+            if failure and (is_enough or failure.kind != "away"):
                 raise failure
         if failure:  # name all of them, not only the first
             lost = [c.why_closed() for c in self.links.all() if c.closed]

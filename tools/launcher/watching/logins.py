@@ -78,6 +78,5 @@ class Logins:
             raise Failure(*trouble, kind="away")
         limit = self.job.options.start_timeout
         if limit and self.world.monotonic() - self.end + LOGIN_S > limit:
-            raise Failure(
-                f"--start-timeout: not all containers have come in {limit:g} s", TIMED_OUT
-            )
+            why = f"not all containers have come in {limit:g} s (--start-timeout)"
+            raise Failure(why, TIMED_OUT)

@@ -9,6 +9,7 @@ from launcher.telling.last_words import LastWords
 from launcher.watching.connection import Connection
 
 FORGOTTEN = re.compile(r"Exception ignored (on|while) calling ctypes callback")  # words of Python
+TAKEN = re.compile("bind failed|Address already in use")  # by ps-lite, by Horovod's rendezvous
 UNDONE = "could not do what a worker asked for"
 STANDSTILL = """\
 {ended} came to the end of the program, and {others} stands still: it waits for a push
@@ -138,6 +139,6 @@ class Members:
             self.console.say(f"{member.process} {describe(status)} after all workers had ended")
             return
         words, _ = member.said.worth_showing()
-        is_port_taken = name == "scheduler" and "bind failed" in " ".join(words)
+        is_port_taken = name == "scheduler" and TAKEN.search(" ".join(words))
         kind = "again" if is_port_taken else "failed"
         self.outcome.fail(describe(status), shell_status(status), member, kind)
