@@ -53,6 +53,6 @@ def test_it_tells_of_an_archive_that_cannot_be_unpacked(tmp_path):
 def test_it_tells_of_a_name_that_is_taken(tmp_path):
     (tmp_path / "a.py").touch()
     (tmp_path / "b.py").touch()
-    said, _ = reports(tmp_path, links={"a.py": "b.py"})
+    said, _ = reports(tmp_path, links={"b.py": "a.py"})
     assert [report["report"] for report in said] == ["leaving"]
     assert "b.py" in said[0]["why"]

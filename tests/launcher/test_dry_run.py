@@ -72,3 +72,13 @@ def test_a_dry_run_asks_for_an_address_that_only_the_user_knows(tmp_path):
     said = dry_run(tmp_path, "-n", 1, "-H", "gpu1,gpu2", ["echo", "hi"])
     status, out, err = bash(said, env={**os.environ, "TEST_MARK": "x"})  # launching.py passes it
     assert status and out == "" and "root: set it first: the IPv4 address of gpu1" in err
+
+
+@pytest.mark.parametrize("ending", [0, 3])
+def test_a_dry_run_leaves_no_rendezvous(tmp_path, ending):
+    rendezvous = "echo $$ > pid; exec sleep 60 > /dev/null 2>&1"
+    command = f"case $DMLC_ROLE in scheduler) {rendezvous};; *) sleep 1; exit {ending};; esac"
+    said = dry_run(tmp_path, "-n", 2, "-s", 0, [command], cwd=tmp_path)
+    assert bash(said, cwd=tmp_path)[0] == ending
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)

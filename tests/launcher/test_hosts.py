@@ -198,6 +198,8 @@ def test_announced_addresses_sort_by_rank_for_any_addresses(addresses):
         (["127.0.0.1", "10.0.0.10"], "127.0.0.1", "10.0.0.10"),
         (["127.0.0.1", "127.0.0.1"], "127.0.0.1", None),
         (["::1", "127.0.0.1"], "::1", ELSEWHERE),
+        (["d1", "d1", "d2"], "d1", "d2"),  # two containers on d1: 127.0.1.1, as it knows itself
+        (["d1", "d1"], "d1", "d1"),
     ],
 )
 def test_the_scheduler_has_an_address_that_all_can_use(reached, address, toward):

@@ -6,7 +6,7 @@ import signal
 import threading
 
 import pytest
-from toy_world import ToyWorld
+from toy_world import ToyWorld, toy_yarn
 
 from launch import parse_args
 from launcher.options.plan import plan
@@ -268,11 +268,7 @@ def test_a_port_that_is_taken_meanwhile_makes_the_start_repeat(watch, line):
 @pytest.fixture
 def yarn(tmp_path, monkeypatch):
     """A program of that name that takes an application."""
-    (tmp_path / "hadoop-yarn-applications-distributedshell-3.jar").touch()
-    takes = "jar) echo Submitted application application_1_1; exec sleep 60"
-    program = tmp_path / "yarn"
-    program.write_text(f"#!/bin/sh\ncase $1 in classpath) echo '{tmp_path}/*';; {takes};; esac\n")
-    program.chmod(0o755)
+    toy_yarn(tmp_path, jar="echo Submitted application application_1_1; exec sleep 60")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
 

@@ -151,3 +151,12 @@ class ToyConnection:
 
     def why_closed(self):
         return f"{self.host}: no connection: {self.given_up or self.login}"
+
+
+def toy_yarn(folder, **does):
+    """Write a program `yarn` that does as told: a line for the shell for each of its commands."""
+    (folder / "hadoop-yarn-applications-distributedshell-3.jar").touch()
+    does = {"classpath": f"echo '{folder}/*'", **does}
+    cases = " ".join(f"{command}) {line};;" for command, line in does.items())
+    (folder / "yarn").write_text(f"#!/bin/sh\ncase $1 in {cases} esac\n")
+    (folder / "yarn").chmod(0o755)

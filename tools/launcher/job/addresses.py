@@ -21,6 +21,7 @@ def scheduler_address(reached):
     """
     first = reached[0]
     others = [a for a in reached[1:] if a and ":" not in a and not a.startswith("127.")]
+    others.sort(key=lambda address: address == first)  # to itself a name may mean 127.0.1.1
     is_ipv4, from_itself = re.fullmatch(r"[0-9.]+", first), first.startswith("127.")
     if not is_ipv4 or (from_itself and others):
         return first, (others or [ELSEWHERE])[0]

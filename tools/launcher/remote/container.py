@@ -72,7 +72,7 @@ def main(addresses, port, key, archives, links):
     try:
         for archive in archives:
             shutil.unpack_archive(archive)
-        for name, link in links.items():
+        for link, name in links.items():
             os.symlink(name, link)
     except Exception as error:
         tell(connection, f"{type(error).__name__}: {error}")

@@ -1,5 +1,6 @@
 """An application of YARN that holds the containers of one try: Hadoop's own DistributedShell."""
 
+import errno
 import glob
 import os
 import pathlib
@@ -19,6 +20,7 @@ SCRIPT = "launch_container.py"
 CLIENT = "org.apache.hadoop.yarn.applications.distributedshell.Client"
 ANSWER_S = 20  # for the ResourceManager
 END_S = 10  # for an application whose containers have ended
+PATIENCE_S = 60  # for the program `yarn`
 ROOM_S = 10  # before it is said that the job waits
 OVER = {"FINISHED", "FAILED", "KILLED"}
 # What the client says on its way; the order is that of `Application.read`.
@@ -35,18 +37,47 @@ SAYS = {
 }
 
 
+def run_yarn(*words):
+    """Run `yarn`: what it ended with, and its output.
+
+    Raises
+    ------
+    OSError
+        It cannot be run, or does not end.
+    """
+    try:
+        return subprocess.run(
+            ["yarn", *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE_S,
+            start_new_session=True,  # Ctrl-C is for the launcher, which needs the answer
+        )
+    except subprocess.TimeoutExpired:
+        what = " ".join(["yarn", *words])
+        raise OSError(errno.ETIMEDOUT, f"no answer within {PATIENCE_S} s", what) from None
+
+
 def find_jar():
-    """The jar of DistributedShell, among the classes that `yarn` uses; None: it is not there."""
-    done = subprocess.run(
-        ["yarn", "classpath"], stdin=subprocess.DEVNULL, capture_output=True, text=True
-    )
+    """The jar of DistributedShell, among the classes that `yarn` uses.
+
+    Raises
+    ------
+    OSError
+        It is not there, or `yarn` does not tell.
+    """
+    done = run_yarn("classpath")
     for entry in done.stdout.strip().split(":"):
         folder = entry[:-1] if entry.endswith("/*") else os.path.dirname(entry)
         found = glob.glob(f"{glob.escape(folder)}/hadoop-yarn-applications-distributedshell-*.jar")
         jars = [jar for jar in found if "tests" not in jar and "sources" not in jar]
         if jars:
             return jars[0]
-    return None
+    said = done.stderr.strip().splitlines() if done.returncode else []
+    why = said[-1] if said else "it names no jar of DistributedShell"
+    raise OSError(errno.ENOENT, why, "yarn classpath")
 
 
 def own_addresses(interface):
@@ -79,8 +110,6 @@ class Application:
         self.away_since = self.waiting_since = None
         self.has_told_wait = False
         jar = find_jar()
-        if jar is None:
-            raise OSError(2, "`yarn classpath` names no jar of DistributedShell", "yarn classpath")
         key = secrets.token_hex(32)
         self.listener = socket.socket()
         self.listener.bind(("", 0))
@@ -195,14 +224,10 @@ class Application:
         number = self.known.get("id")
         if number is None or self.known.get("state") in OVER:
             return
-        argv = ["yarn", "application", "-kill", number]
+        words = "application", "-kill", number
         try:
-            done = subprocess.run(
-                argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                timeout=60,
-            )  # fmt: skip
-            is_killed = done.returncode == 0
-        except (OSError, subprocess.TimeoutExpired):
+            is_killed = run_yarn(*words).returncode == 0
+        except OSError:
             is_killed = False
         if not is_killed:
-            self.say(f"YARN: {number} may still run: `{' '.join(argv)}` did not work")
+            self.say(f"YARN: {number} may still run: `yarn {' '.join(words)}` did not work")

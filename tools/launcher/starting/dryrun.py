@@ -105,7 +105,10 @@ def _wait(job, host):
     """Lines that wait for the end; Horovod's rendezvous does not see it."""
     if job.count("server") or host != job.hosts[0]:
         return ["wait"]
-    return ['wait $(jobs -p | grep -vx "$rendezvous")', 'kill "$rendezvous"']
+    return [
+        "trap 'kill \"$rendezvous\" 2>/dev/null || :; wait' EXIT",
+        'wait $(jobs -p | grep -vx "$rendezvous")',
+    ]
 
 
 def _hidden(job, processes):

@@ -31,8 +31,8 @@ class Request:
     memory, cores : int
         Of one container, in MB.
     files, archives, links
-        Paths of what the containers get; names of those to unpack; by the name of a file the one
-        that it is wanted under.
+        Paths of what the containers get; names of those to unpack; by the name of a link that of
+        its file.
     """
 
     name: str
@@ -127,8 +127,9 @@ def request(job):
     options = job.options
     workers, servers = job.count("worker"), job.count("server")
     each = math.ceil(servers / workers)  # servers in a container
-    files, links = named(options.files)
-    packed, others = named(options.archives)
+    taken = {SCRIPT: None}
+    files, links = named(options.files, taken)
+    packed, others = named(options.archives, taken)
     if others:
         raise UsageError("--archives: no # here: they are unpacked into the folder of the command")
     return Request(
@@ -143,14 +144,21 @@ def request(job):
     )
 
 
-def named(items):
-    """The absolute paths in options such as a.py,b.py#c.py, and by its name what one becomes."""
-    paths, links = [], {}
+def named(items, taken):
+    """The absolute paths in options such as a.py,b.py#c.py, and by its name what a link leads to.
+
+    `taken` has the path by the name that it has in a container, where all are in one folder.
+    """
+    paths, links = {}, {}
     for item in filter(None, re.split(",", ",".join(items))):
         path, _, link = item.partition("#")
         if not os.path.isfile(path):
             raise UsageError(f"{path}: no such file here, to be brought to the containers")
-        paths.append(os.path.abspath(path))
-        if link and link != os.path.basename(path):
-            links[os.path.basename(path)] = link
-    return paths, links
+        name, path = os.path.basename(path), os.path.abspath(path)
+        paths[path] = None
+        if link and link != name:
+            links[link] = name
+        for each in (name, link or name):
+            if taken.setdefault(each, path) != path:
+                raise UsageError(f"--files, --archives: two of them would be {each} in a container")
+    return list(paths), links
