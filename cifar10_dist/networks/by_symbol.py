@@ -32,7 +32,7 @@ class SymbolNetwork(mx.gluon.SymbolBlock):
     Raises
     ------
     UsageError
-        If it takes other images, or has other classes.
+        If it takes other images, or more than images, or has other classes.
     """
 
     def __init__(self, name, text, image_shape, num_classes):
@@ -46,6 +46,8 @@ class SymbolNetwork(mx.gluon.SymbolBlock):
             raise UsageError(
                 f"{name}: does not take images of --image-shape {shape} ({reason})"
             ) from None
+        if found is None:  # MXNet warns of those whose shapes it does not know
+            raise UsageError(f"{name}: needs more inputs than images")
         if found != [(1, num_classes)]:
             classes = "x".join(map(str, found[0][1:]))
             raise UsageError(f"--num-classes {num_classes}: {name} has {classes} classes")

@@ -190,6 +190,12 @@ def test_what_does_not_go_with_the_symbol_is_refused_in_one_line(old):
     [
         (mx.sym.SVMOutput(mx.sym.var("data"), name="svm").tojson(), "ends in SVMOutput; only one"),
         ("{", "not a network in MXNet's JSON"),
+        (
+            mx.sym.SoftmaxOutput(
+                mx.sym.concat(mx.sym.var("data"), mx.sym.var("more")), name="softmax"
+            ).tojson(),
+            "needs more inputs than images",
+        ),
     ],
 )
 def test_a_symbol_that_cannot_be_trained_is_refused_with_the_reason(old, text, said):
