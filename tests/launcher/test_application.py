@@ -46,6 +46,18 @@ def test_a_second_ctrl_c_does_not_reach_what_takes_the_application_back(folder):
     assert int((folder / "session").read_text()) != os.getsid(0)
 
 
+def test_containers_that_end_without_a_call_are_told_as_that(folder):
+    """A firewall, for instance: all of them end with 0, and YARN has nothing to say."""
+    report = "echo appDiagnostics=, appMasterHost=d1, yarnAppState=FINISHED,"
+    toy_yarn(folder, jar=f"echo Submitted application application_1_1; {report}")
+    application = asked(until="state")
+    application.client.wait()
+    line, status = application.trouble()
+    application.end(gently=False)
+    assert "application_1_1 ended: no container reached this machine: see `yarn logs" in line
+    assert status == 255
+
+
 @pytest.mark.parametrize(
     "words, what",
     [

@@ -170,6 +170,9 @@ class Application:
         if self.client.poll() is not None:
             self.reader.join(2)
             why = known.get("diagnostics") or known.get("error") or f"{self.client.returncode}"
+            if why == "0":  # their own doing: they end so if they cannot call
+                logs = f"`yarn logs -applicationId {known.get('id')}`"
+                why = f"no container reached this machine: see {logs}"
             if re.search("GSS|[Kk]erberos", why):
                 why = f"Kerberos is not supported ({why})"
             return f"YARN: {known.get('id', 'the application')} ended: {why}", 255
