@@ -78,6 +78,15 @@ def test_a_file_does_not_take_the_place_of_another(tmp_path, monkeypatch, words,
         plan(parse_args(["-n", "2", "--launcher", "yarn", *words, "x"]), {})
 
 
+@pytest.mark.parametrize("option", ["--jobname", "--files", "--archives"])
+@pytest.mark.parametrize("name", ["a b", "a;b", "a'b", "é"])
+def test_a_name_that_would_be_read_by_a_shell_is_refused(tmp_path, monkeypatch, option, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).touch()
+    with pytest.raises(UsageError, match=f"{name}.*puts it on a command line"):
+        plan(parse_args(["-n", "2", "--launcher", "yarn", option, name, "x"]), {})
+
+
 def test_a_file_may_have_two_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.py").touch()

@@ -132,6 +132,10 @@ def request(job):
     packed, others = named(options.archives, taken)
     if others:
         raise UsageError("--archives: no # here: they are unpacked into the folder of the command")
+    for name in (options.jobname or "launch", *map(os.path.basename, (*files, *packed))):
+        if shlex.quote(name) != name:
+            only = "only letters, digits and ._- are safe"
+            raise UsageError(f"{name!r}: DistributedShell puts it on a command line: {only}")
     return Request(
         name=options.jobname or "launch",
         count=workers,
