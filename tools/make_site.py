@@ -42,6 +42,10 @@ BESIDE = {  # a page that the site alone has, the notebook that leads to it, wha
     ),
 }
 TRY, TRY_TREE = "<!-- to try out -->", "<!-- to try out: tree -->"  # in the front page
+ARCHIVE = "lesson.tar.gz"  # the project itself, for whoever has only the site
+GET_IT = f"""\
+Type them in the project's folder. To get it, download
+<a href="{ARCHIVE}">{ARCHIVE}</a> (1 MB), and unpack it: `tar xf {ARCHIVE}`, `cd lesson`."""
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[)#])")
 LANGUAGES = {".py": "python", ".sbatch": "bash", ".qsub": "bash", ".sh": "bash"}
 
@@ -57,7 +61,9 @@ def main(argv=None):
         print("make_site.py: .venv is missing, which knows the flags: make setup", file=sys.stderr)
         return 2
     put_together()
+    has_archive = bool(commit())
     environ = dict(os.environ, SITE_URL=args.url, SITE_COMMIT=commit())
+    environ["SITE_ARCHIVE"] = ARCHIVE if has_archive else ""
     words = ["-b", "html", "-c", str(OWN), "-W", "--keep-going", "-q", "-j", "auto"]
     words += ["-d", str(ROOT / "build" / "site-doctrees"), str(SOURCE), str(SITE)]
     shutil.rmtree(SITE, ignore_errors=True)
@@ -65,6 +71,9 @@ def main(argv=None):
     if (OWN / "step_data.py").exists():
         data = SITE / "_static" / "step_data.js"
         subprocess.run([sys.executable, OWN / "step_data.py", data], check=True)
+    if has_archive:
+        words = ["archive", "--format=tar.gz", "--prefix=lesson/", "-o", str(SITE / ARCHIVE)]
+        subprocess.run(["git", "-C", str(ROOT), *words, "HEAD"], check=True)
     return status
 
 
@@ -106,6 +115,7 @@ def write_beside():
         front = SOURCE / "index.md"
         text = front.read_text(encoding="utf-8").replace(TRY_TREE, tree)
         text = text.replace(TRY, f"## To try out\n\n{links}")
+        text = text.replace("<!-- archive -->", GET_IT if commit() else "")
         front.write_text(text, encoding="utf-8")
 
 

@@ -44,6 +44,7 @@ html_math_renderer = "mathml"
 html_baseurl = os.environ.get("SITE_URL", "")
 html_context = {
     "commit": os.environ.get("SITE_COMMIT", ""),
+    "archive": os.environ.get("SITE_ARCHIVE", ""),
     "base": urlsplit(html_baseurl).path.rstrip("/") + "/" if html_baseurl else "",
 }
 copybutton_selector = "div:not(.output) > div.highlight pre"

@@ -166,7 +166,7 @@ def strike(job, launcher, dice, moment):
         cancel_orphan(job, launcher)
     if "sge_shepherd" in victim:
         cancel_requeued(job)
-    if "ApplicationMaster" in victim:
+    if re.search(r"ApplicationMaster|_000001/", victim):  # in the first container
         end_replaced(job, has_begun)
     return number, victim, role
 

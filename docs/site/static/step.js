@@ -326,7 +326,7 @@
       .reduce((all, i) => all + i.end - i.start, 0));
     let description = `Forward ${time(s.forward)}, backward ${time(s.backward)}, update ${time(s.update)}.`;
     if (s.hosts > 1) {
-      description += ` The cable of host 1 sends pushes for ${sum("push", "sends")} and sums for ` +
+      description += ` The link of host 1 sends pushes for ${sum("push", "sends")} and sums for ` +
         `${sum("pull", "sends")}; adding up takes ${sum("sum", "server")}.`;
     }
     one(".timeline").innerHTML =
