@@ -445,6 +445,19 @@ def test_what_the_launcher_sets_is_taken_from_nobody_else(tmp_path):
     assert "[worker 0] 1\n" in job.stdout
 
 
+def test_containers_on_one_machine_share_its_processors():
+    """Of three the first and the last are on one."""
+    job = plan(parse_args(["-n", "3", "-s", "0", "--launcher", "yarn", "x"]), {})
+    job.machines[job.hosts[2]] = job.hosts[0]
+    workers = [p for p in job.processes if p.role == "worker"]
+    found = [environment(job, p, "127.0.0.1", 9, "127.0.0.1", 8, 1) for p in workers]
+    assert [env["OMP_NUM_THREADS"] for env in found] == ["4", "8", "4"]
+    assert [env["LAUNCH_LOCAL_RANK"] for env in found] == ["0", "0", "1"]
+    assert [env["LAUNCH_LOCAL_WORKERS"] for env in found] == ["2", "1", "2"]
+    ring = [(env["HOROVOD_LOCAL_SIZE"], env["HOROVOD_CROSS_RANK"]) for env in found]
+    assert ring == [("2", "0"), ("1", "1"), ("2", "0")]
+
+
 @pytest.mark.parametrize("words", [["-H", "d1,"], []])
 def test_no_option_is_advised_that_the_launcher_does_not_take(words):
     way = plan(parse_args(["-n", "1", *words, "x"]), {}).way

@@ -154,12 +154,16 @@ def test_two_jobs_run_side_by_side(tmp_path):
     (tmp_path / "other").mkdir()
     small = ("--worker-memory", "512m", "--server-memory", "256m", "--jobname", "small")
     folders = (tmp_path, tmp_path / "other")
-    started = [start(folder, *small, sys.executable, SUM_RANKS) for folder in folders]
+    command = f"echo $LAUNCH_LOCAL_RANK of $LAUNCH_LOCAL_WORKERS; exec {sys.executable} {SUM_RANKS}"
+    started = [start(folder, *small, command) for folder in folders]
     for job in started:
         job.finish(90)
         assert job.status == 0, job.text()
         for rank in range(2):
             assert f"] worker {rank} is rank {rank} of 2, sum 3\n" in job.stdout
+        hosts = re.findall(r"\[worker \d (d\d)(?:/2)?\] worker", job.stdout)
+        places = sorted(re.findall(r"\[worker .*\] (\d of \d)", job.stdout))
+        assert places == (["0 of 2", "1 of 2"] if hosts[0] == hosts[1] else ["0 of 1", "0 of 1"])
 
 
 def test_a_killed_container_is_no_more_than_a_restart(tmp_path):

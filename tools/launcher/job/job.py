@@ -51,10 +51,20 @@ class Job:
     id: str = field(default_factory=lambda: secrets.token_hex(8))  # unlike that of any other job
     earlier_tries: int = 0  # how often a batch system has started it before
     watchers: Tuple[int, int] = None  # of a submitted job: see `allocation.watchers`
+    machines: dict = field(default_factory=dict)  # by a host, the first host on the same machine
 
     def count(self, role, host=None):
         """How many processes of a role there are (on one host)."""
         return sum(p.role == role and host in (None, p.host) for p in self.processes)
+
+    def machine(self, host):
+        """The first of the hosts that are one machine, as containers may be."""
+        return self.machines.get(host, host)
+
+    def neighbours(self, host):
+        """The workers on a host's machine."""
+        workers = [p for p in self.processes if p.role == "worker"]
+        return [p for p in workers if self.machine(p.host) == self.machine(host)]
 
     def unite(self, host, with_host):
         """Count a host as another one: they are the same machine."""
@@ -154,8 +164,8 @@ def environment(job, process, root, port, address, processors, attempt, interfac
     interface : str or None
         The network interface of that address.
     """
-    here = job.count("worker", process.host)
-    env = {"OMP_NUM_THREADS": str(max(1, processors // max(1, here)))}
+    neighbours = job.neighbours(process.host)
+    env = {"OMP_NUM_THREADS": str(max(1, processors // max(1, len(neighbours))))}
     env.update(job.env.get(process.role, {}))
     env.update(
         DMLC_ROLE=process.role,
@@ -169,7 +179,7 @@ def environment(job, process, root, port, address, processors, attempt, interfac
         LAUNCH_ATTEMPT=str(attempt),
         LAUNCH_MAX_RESTARTS=str(job.options.max_restarts),
         LAUNCH_GRACE=f"{job.options.grace:g}",
-        LAUNCH_LOCAL_WORKERS=str(here),
+        LAUNCH_LOCAL_WORKERS=str(len(neighbours)),
     )
     if process.role == "scheduler":
         env["PS_VERBOSE"] = "2"  # tells which node got which rank: see registration.py
@@ -179,7 +189,6 @@ def environment(job, process, root, port, address, processors, attempt, interfac
         env["DMLC_TASK_ID"] = str(before + process.rank)
     if process.role == "worker":
         env["LAUNCH_WORKER_ID"] = str(process.rank)
-        neighbours = [p for p in job.processes if (p.role, p.host) == ("worker", process.host)]
         env["LAUNCH_LOCAL_RANK"] = str(neighbours.index(process))
         if not job.count("server"):
             env.update(horovod(job, process, neighbours, root, port, interface))
@@ -192,16 +201,16 @@ def environment(job, process, root, port, address, processors, attempt, interfac
 def horovod(job, process, neighbours, root, port, interface):
     """The variables by which Horovod's workers know their places and find each other."""
     local_rank = neighbours.index(process)
-    hosts = dict.fromkeys(p.host for p in job.processes if p.role == "worker")
-    across = [host for host in hosts if job.count("worker", host) > local_rank]
+    machines = dict.fromkeys(job.machine(p.host) for p in job.processes if p.role == "worker")
+    across = [machine for machine in machines if len(job.neighbours(machine)) > local_rank]
     env = {
         "HOROVOD_RANK": process.rank,
         "HOROVOD_SIZE": job.count("worker"),
         "HOROVOD_LOCAL_RANK": local_rank,
         "HOROVOD_LOCAL_SIZE": len(neighbours),
-        "HOROVOD_CROSS_RANK": across.index(process.host),
+        "HOROVOD_CROSS_RANK": across.index(job.machine(process.host)),
         "HOROVOD_CROSS_SIZE": len(across),
-        "HOROVOD_HOSTNAME": process.host,
+        "HOROVOD_HOSTNAME": job.machine(process.host),
         "HOROVOD_GLOO_RENDEZVOUS_ADDR": root,
         "HOROVOD_GLOO_RENDEZVOUS_PORT": port,
         "HOROVOD_CONTROLLER": "gloo",

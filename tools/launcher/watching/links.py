@@ -84,12 +84,14 @@ class Links:
     def name(self):
         """Name the hosts that came by what they call themselves, and wait for no other."""
         self.logins.asked.close()
-        names, found = collections.Counter(), {}
+        names, found, first = collections.Counter(), {}, {}
         for old, connection in self.by_host.items():
             name = connection.ready["hostname"]
             names[name] += 1
             found[old] = Host(f"{name}/{names[name]}" if names[name] > 1 else name)
             connection.host = found[old]
+            machine = connection.ready["machine"] or old
+            self.job.machines[found[old]] = first.setdefault(machine, found[old])
             self.record.host(found[old], **{k: connection.ready[k] for k in ("hostname", "python")})
         self.job.rename(found)
         self.by_host = {connection.host: connection for connection in self.all()}
