@@ -13,21 +13,23 @@ RUNS    ?= 20
 QUICK   ?=
 ONLY    ?=
 PORT    ?= 8000
+COURSE  ?= course
 PEERS   := .venv-peers
 SITE    := .venv-site
+GRADER  := .venv-nbgrader
 PYTEST  := .venv/bin/python -m pytest --dist loadgroup
 
 # Any Python will do to start with; make_venv.py chooses the one for .venv.
 START := $(firstword $(foreach name,python3 python3.11 python3.10 python3.12 python3.9 python3.8, \
 	$(shell command -v $(name) 2>/dev/null)))
 
-# The site's packages want Python 3.11 or later.
+# The packages of the site and of nbgrader want Python 3.11 or later.
 LATER = $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && \
 	echo $$name && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-all test-horovod notebooks jupyter site site-serve cluster chaos bench test-pythons test-gpu-install lint clean
+.PHONY: help setup train test test-all test-horovod notebooks jupyter site site-serve assignments cluster chaos bench test-pythons test-gpu-install lint clean
 
 help:
 	@echo "make setup             build .venv (PYTHON=python3.10, DEVICE=cpu or gpu: default, what fits; HOROVOD=1: add it)"
@@ -39,6 +41,7 @@ help:
 	@echo "make notebooks         run the notebooks and keep what they put out (DATA=folder of images)"
 	@echo "make site              make web pages of notebooks and manual in build/site (Python 3.11 or later; URL=)"
 	@echo "make site-serve        make them and show them on this machine (PORT=8000)"
+	@echo "make assignments       make nbgrader's course of the exercises, for a teacher (COURSE=course)"
 	@echo "make cluster           two real ssh hosts on this machine, as root on Linux (HOSTS=, WITH=slurm,sge,mpi,yarn)"
 	@echo "make chaos             disturb jobs and trainings at random: nothing is left or lost (RUNS=)"
 	@echo "make bench             measure beside PyTorch and the published example (QUICK=1, ONLY=, DATA=)"
@@ -79,9 +82,11 @@ jupyter: setup
 		--LabApp.default_url=/lab/tree/notebooks/00-start-here.ipynb
 
 $(SITE)/built: docs/site/requirements.txt
-	@test -n "$(LATER)" || { echo "make: the site needs Python 3.11 or later" >&2; exit 2; }
-	@$(LATER) -m venv $(SITE)
-	@$(SITE)/bin/python -m pip install --quiet --requirement $<
+$(GRADER)/built: docs/teaching/requirements.txt
+$(SITE)/built $(GRADER)/built:
+	@test -n "$(LATER)" || { echo "make: $(@D) needs Python 3.11 or later" >&2; exit 2; }
+	@$(LATER) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --requirement $<
 	@touch $@
 
 # Not after setup: of .venv it needs only the programs' --help.
@@ -90,6 +95,9 @@ site: $(SITE)/built
 
 site-serve: site
 	@exec $(SITE)/bin/python -m http.server --bind 127.0.0.1 --directory build/site $(PORT)
+
+assignments: $(GRADER)/built
+	@$(GRADER)/bin/python tools/make_assignments.py "$(COURSE)"
 
 cluster: setup
 	@.venv/bin/python tools/cluster.py up --hosts $(HOSTS) $(if $(WITH),--with $(WITH))
@@ -120,5 +128,5 @@ lint: setup
 	@.venv/bin/python -m ruff format --check .
 
 clean:
-	rm -rf .venv .venv-peers .venv-site .venv.lock build .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-peers .venv-site .venv-nbgrader .venv.lock build .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -19,6 +19,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from make_assignments import answer_code
+
 TIME_BUDGET_S = 1100
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "notebooks"
@@ -107,19 +109,12 @@ def tagged(notebook, tag):
     return [cell for cell in notebook.cells if tag in cell.metadata.get("tags", [])]
 
 
-def answer_code(cell):
-    """The code in a folded answer."""
-    assert cell.source.startswith("<details><summary>Answer</summary>\n\n")
-    assert cell.source.rstrip().endswith("</details>")
-    return "\n".join(re.findall(r"^```python\n(.*?)^```", cell.source, flags=re.S | re.M))
-
-
 def with_answers(notebook):
     """The notebook, followed by each folded answer and the call that checks it."""
     for exercise, answer in zip(tagged(notebook, "exercise"), tagged(notebook, "answer")):
         calls = [line for line in exercise.source.splitlines() if line.startswith("check_")]
         assert calls, exercise.source
-        cell = nbformat.v4.new_code_cell("\n".join([answer_code(answer), *calls]))
+        cell = nbformat.v4.new_code_cell("\n".join([answer_code(answer.source), *calls]))
         cell.metadata["tags"] = ["answered"]
         notebook.cells.append(cell)
     return notebook
