@@ -25,8 +25,9 @@ PROGRAMS = (
     "benchmarks/growth.py",
 )
 FLAG = re.compile(r"(?<![\w=-])--[a-z][\w-]*")
-OTHERS = {  # flags of Slurm's programs, of rsync, and of MXNet's launchers
+OTHERS = {  # flags of Slurm's programs, of rsync, of nbgrader, and of MXNet's launchers
     "publishing.md": "delete",
+    "teaching.md": "exclude force",
     "clusters.md": "cluster exclusive gres nodes partition requeue",
     "launching.md": "cpus-per-task host-ip job-name jobname mem nodes partition queue sge-log-dir"
     " slurm-worker-nodes worker-cores worker-memory",
