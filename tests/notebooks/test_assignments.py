@@ -13,7 +13,7 @@ from launching import ROOT
 from make_assignments import assignment
 from notebooks.test_notebooks import FOLDER, QUICKEST, committed, every_notebook, tagged
 
-TIME_BUDGET_S = 120
+TIME_BUDGET_S = 150
 GRADER = ROOT / ".venv-nbgrader" / "bin"
 NAME = next(path.stem for path in FOLDER.glob(f"{QUICKEST}-*.ipynb"))
 MARKED = {"schema_version": 3, "grade": True, "solution": True, "locked": False, "task": False}
