@@ -4,7 +4,7 @@
 #
 #     examples/cifar10-yarn.sh                                        # CIFAR-10
 #     examples/cifar10-yarn.sh --data synthetic --num-epochs 4        # no network needed
-#     GPUS=0 MEMORY=2g examples/cifar10-yarn.sh                       # smaller, no GPUs
+#     GPUS=0 MEMORY=1g CORES=1 examples/cifar10-yarn.sh               # smaller, no GPUs
 #
 # The job ends with this script, so start it where it can stay (tmux). Ctrl-C lets the workers save;
 # started again, with the same OUT, it goes on from its checkpoint.

@@ -17,8 +17,9 @@ table, /home, /run and /dev/shm, and an OpenSSH server with a key made for this 
 as `ubuntu`, with this Python first on PATH. The rest of the file system is that of this machine. A
 host lives as long as the process that holds its namespaces.
 
-`--with slurm`, `sge`, `mpi`, or several with commas, also puts up Debian's Slurm, Grid Engine or
-Open MPI. Log in to d1 (`ssh d1`) to type `sinfo`, `sbatch`, `qsub` or `mpirun`. These hosts share
+`--with slurm`, `sge`, `mpi`, `yarn`, or several with commas, also puts up Debian's Slurm, Grid
+Engine or Open MPI, or Hadoop's YARN. Log in to d1 (`ssh d1`) to type `sinfo`, `sbatch`, `qsub`,
+`mpirun` or `yarn`. These hosts share
 /home.
 """
 

@@ -107,8 +107,8 @@ class Application:
         self.request, self.say = request, say
         self.known = {}  # what the client has said: see `SAYS`
         self.asked_at = time.monotonic()
-        self.away_since = self.waiting_since = None
-        self.has_told_wait = False
+        self.away_since = self.waiting_since = self.state = None
+        self.has_told_state = False
         jar = find_jar()
         key = secrets.token_hex(32)
         self.listener = socket.socket()
@@ -173,25 +173,32 @@ class Application:
             if why == "0":  # their own doing: they end so if they cannot call
                 logs = f"`yarn logs -applicationId {known.get('id')}`"
                 why = f"no container reached this machine: see {logs}"
-            if re.search("GSS|[Kk]erberos", why):
+            if re.search("GSS|[Kk]erberos|Krb", why):
                 why = f"Kerberos is not supported ({why})"
-            return f"YARN: {known.get('id', 'the application')} ended: {why}", 255
+            if "id" not in known:
+                return f"YARN does not take the job: {why}", 2
+            return f"YARN: {known['id']} ended: {why}", 255
         self.tell()
         return None
 
     def tell(self):
         """Say which application it is, and that it waits."""
-        state, now = self.known.get("state"), time.monotonic()
+        now = time.monotonic()
         if "id" in self.known and self.waiting_since is None:
             self.waiting_since = now
             self.folder.cleanup()  # YARN has its own copy
             asked = self.request
             each = f"{asked.memory} MB and {asked.cores} cores"
             self.say(f"YARN: {self.known['id']}, {asked.count} containers of {each}")
-        if self.waiting_since and now - self.waiting_since > ROOM_S and not self.has_told_wait:
-            self.has_told_wait = True
-            if state == "ACCEPTED":
+        if self.known.get("state") != self.state:
+            self.state, self.waiting_since, self.has_told_state = self.known["state"], now, False
+        if self.waiting_since and now - self.waiting_since > ROOM_S and not self.has_told_state:
+            self.has_told_state = True
+            if self.state == "ACCEPTED":
                 self.say(f"YARN: {self.known['id']} waits: {self.known.get('diagnostics')}")
+            elif self.state == "RUNNING":
+                what = f"waits for some of its {self.request.count} containers"
+                self.say(f"YARN: {self.known['id']} {what}: is there room for all of them?")
 
     def close(self):
         """Wait for no further container: those that come are told so, and end."""
