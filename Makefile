@@ -44,7 +44,7 @@ help:
 	@echo "make assignments       make nbgrader's course of the exercises, for a teacher (COURSE=course)"
 	@echo "make cluster           two real ssh hosts on this machine, as root on Linux (HOSTS=, WITH=slurm,sge,mpi,yarn)"
 	@echo "make chaos             disturb jobs and trainings at random: nothing is left or lost (RUNS=)"
-	@echo "make bench             measure beside PyTorch and the published example (QUICK=1, ONLY=, DATA=)"
+	@echo "make bench             measure beside PyTorch and the published example; stopped, it goes on (QUICK=1, ONLY=, DATA=)"
 	@echo "make test-pythons      a short training run on every Python from 3.8 to 3.12 here (PYTHONS=)"
 	@echo "make test-gpu-install  install the GPU packages and import them, without a GPU (2 GB)"
 	@echo "make lint              check the style of the code"
@@ -66,6 +66,7 @@ test: setup
 # More processes than cores, for long tests wait more than they compute.
 test-all: test
 	@$(if $(TESTS),,$(PYTEST) --numprocesses 3 -m long)
+	-@.venv/bin/python benchmarks/measured.py
 
 # Where Horovod is missing, other runs skip these.
 test-horovod: HOROVOD := $(or $(HOROVOD),1)
@@ -112,10 +113,13 @@ $(PEERS)/built: benchmarks/peers/requirements-peers.txt
 	@$(PEERS)/bin/python -m pip install --quiet --requirement $<
 	@touch $@
 
-bench: setup $(PEERS)/built
-	@.venv/bin/python benchmarks/bench.py $(if $(QUICK),--quick) \
-		$(addprefix --only ,$(ONLY)) $(if $(DATA),--data "$(DATA)")
-	@$(if $(QUICK)$(ONLY),,.venv/bin/python benchmarks/growth.py)
+# A mistake is told before PyTorch is installed.
+BENCH = .venv/bin/python benchmarks/bench.py $(if $(QUICK),--quick) \
+	$(addprefix --only ,$(ONLY)) $(if $(DATA),--data "$(DATA)")
+bench: setup
+	@$(BENCH) --plan >/dev/null
+	@$(MAKE) --no-print-directory $(PEERS)/built
+	@$(BENCH)
 
 test-pythons: setup
 	@.venv/bin/python tests/smoke_pythons.py $(PYTHONS)

@@ -1,7 +1,7 @@
 """Two programs measured side by side: alternating order, fresh processes, medians, an interval.
 
 A machine's speed drifts: other tenants, heat, the clock of the processor. So A and B run in the
-order A B B A, as often as wished. The result is the ratio of their medians with a bootstrap
+order A B B A, as often as it takes. The result is the ratio of their medians with a bootstrap
 interval (Efron 1979), never a figure alone.
 """
 
@@ -57,28 +57,78 @@ def ratio(a, b):
     return Ratio(value, interval.low, interval.high)
 
 
-def take_turns(contenders, rounds, report=print):
-    """Run programs in the order A B C C B A, ``rounds`` times.
+def verdict(value, aim, is_upper_limit=False, edge=None):
+    """Tell whether a ratio reaches its aim: by its interval, not by itself.
 
     Parameters
     ----------
-    contenders : dict
+    value : Ratio
+    aim : float or None
+        At least, or with ``is_upper_limit`` at most.
+    edge : float, optional
+        Where the interval may begin, if the aim is for the ratio alone.
+
+    Returns
+    -------
+    str
+        ``reached`` or ``missed`` where the whole interval is on one side of the aim, else
+        ``undecided``; empty without an aim.
+    """
+    if aim is None:
+        return ""
+    if is_upper_limit:
+        value, aim = Ratio(-value.value, -value.high, -value.low), -aim
+    if value.value >= aim and value.low >= (aim if edge is None else edge):
+        return "reached"
+    return "missed" if value.high < aim else "undecided"  # also without an interval
+
+
+def there_and_back(runs):
+    """Return the turns of a round, in the order A B C C B A.
+
+    Parameters
+    ----------
+    runs : dict
         name: function without arguments that runs the program in processes of its own and returns
         {figure: number}.
+
+    Returns
+    -------
+    list of (str, callable)
+    """
+    return [*runs.items(), *reversed(runs.items())]
+
+
+def take_turns(
+    turns, rounds, report=print, take=lambda name, act: act(), is_enough=lambda found, count: False
+):
+    """Run programs, round by round.
+
+    Parameters
+    ----------
+    turns : dict or callable
+        As in :func:`there_and_back`; or called with what was found so far, once a round, for the
+        name and the function of one program after the other.
     rounds : int
-        Each runs every program twice.
+        At most so many.
     report : callable
         Called with a line after each run.
+    take : callable
+        Called with a program's name and function for its figures.
+    is_enough : callable
+        Called after each round with what was found and the number of rounds; true to end.
 
     Returns
     -------
     dict
         name: list of what its runs returned.
     """
-    results = {name: [] for name in contenders}
-    for _ in range(rounds):
-        for name in [*contenders, *reversed(contenders)]:
-            figures = contenders[name]()
-            results[name].append(figures)
+    found = {}
+    for count in range(1, rounds + 1):
+        for name, act in turns(found) if callable(turns) else there_and_back(turns):
+            figures = take(name, act)
+            found.setdefault(name, []).append(figures)
             report(f"{name}: " + ", ".join(f"{k} {v:.4g}" for k, v in figures.items()))
-    return results
+        if is_enough(found, count):
+            break
+    return found

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -10,9 +11,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from measured import PEERS_PYTHON, ROOT
+
 PEERS = Path(__file__).resolve().parent / "peers"
-PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 OURS = [sys.executable, "cifar10_dist/cifar10_dist.py"]
 LAUNCH = [sys.executable, "tools/launch.py", "--launcher", "local"]
 TIME_LIMIT_S = 3600
@@ -42,6 +43,9 @@ def run(*commands, env=None):
     base = {k: v for k, v in os.environ.items() if not CHOSEN_ELSEWHERE.match(k)}
     base.update(env or {}, PYTHONUNBUFFERED="1")
     start = time.time()
+    missing = [c[0] for c in commands if not shutil.which(c[0])]
+    if missing:
+        raise Failed(f"{missing[0]} is missing; `make bench` builds .venv-peers")
     running = [
         subprocess.Popen(
             c, cwd=ROOT, env=base, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -49,7 +53,12 @@ def run(*commands, env=None):
         for c in commands
     ]
     with ThreadPoolExecutor(len(running)) as pool:
-        printed = list(pool.map(_lines, running))
+        try:
+            printed = list(pool.map(_lines, running))
+        except KeyboardInterrupt:
+            for process in running:
+                process.terminate()
+            raise
     seconds = time.time() - start
     found = []
     for process, lines in zip(running, printed):
@@ -87,11 +96,12 @@ def read(lines, start=0.0):
     -------
     dict
         ``speed`` in samples/s of one process, over all its speed lines but the first;
-        ``parameters``; ``peak_mb``; ``accuracy``, the last; and in seconds from the start
-        ``started_s``, when our program begins to train, ``first_batch_s`` and ``last_epoch_s``.
+        ``parameters``; ``peak_mb``; ``accuracy``, the last; in seconds from the start
+        ``started_s``, when our program begins to train, ``first_batch_s`` and ``last_epoch_s``; and
+        what a line like ``Figure NAME: NUMBER`` names.
     """
     text = "".join(line for _, line in lines)
-    found = {}
+    found = {name: float(value) for name, value in re.findall(r"Figure (\w+): (\S+)", text)}
     speeds = [float(s) for s in re.findall(r"Speed: ([\d.]+) samples/sec", text)]
     if len(speeds) > 1:
         found["speed"] = statistics.harmonic_mean(speeds[1:])  # each is of as many samples
@@ -113,14 +123,16 @@ def read(lines, start=0.0):
     return found
 
 
-def ours(network="resnet18_v1", batch_size=256, steps=40, workers=1, lines=10, options=()):
+def ours(network="resnet18_v1", batch_size=256, steps=40, workers=1, hosts=1, lines=10, options=()):
     """Our program on one repeated batch, alone or with as many servers as workers.
 
-    With Horovod there are no servers.
+    With Horovod there are no servers. ``hosts`` share the steps when :meth:`hosts.Hosts.ours` has
+    made a job of it.
     """
+    num_examples = min(steps * batch_size * workers * hosts, 10_000)  # as many are made
     command = [
         *OURS, "--data", "synthetic", "--network", network, "--batch-size", str(batch_size),
-        "--num-examples", str(min(steps * batch_size * workers, 10_000)), "--num-epochs", "1",
+        "--num-examples", str(num_examples), "--num-epochs", "1",
         "--benchmark", "1", "--disp-batches", str(lines), *options,
     ]  # fmt: skip
     if workers == 1:
@@ -143,3 +155,18 @@ def torch(network="resnet18", batch_size=256, steps=40, workers=1, lines=10, opt
         return [str(PEERS_PYTHON), *command]
     launcher = ["-m", "torch.distributed.run", "--nproc-per-node", str(workers)]
     return [str(PEERS_PYTHON), *launcher, *command]
+
+
+# Prints how much memory a program took at most.
+PEAK_MB = """
+import resource, subprocess, sys
+status = subprocess.call(sys.argv[1:])
+peak_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+print(f"Peak memory: {peak_mb:.1f} MB")
+sys.exit(status)
+"""
+
+
+def with_peak_memory(command):
+    """Turn a program into one that also tells its peak memory."""
+    return [sys.executable, "-c", PEAK_MB, *command]

@@ -1,65 +1,146 @@
 """What is compared with what: the groups of programs that `bench.py` measures."""
 
-import ast
 import importlib.util
+import shutil
 import statistics
 import sys
+from dataclasses import dataclass
 from functools import partial
 
-from comparison import take_turns
-from contenders import LAUNCH, PEERS, Failed, ours, run, torch
-from hosts import bytes_sent, cluster, ours_on_hosts, torch_on_hosts
+from comparison import there_and_back
+from contenders import LAUNCH, PEERS, ours, run, torch, with_peak_memory
+from growth import run_job
+from growth_model import bytes_a_second, in_turn, overlapped, servers_everywhere
+from hosts import cluster
+from measured import ROOT
 from report import Row
+from rungs import RUNGS
+from step_rows import SAME
 
-RUNGS = next(  # ladder.py imports MXNet, which this program leaves to others
-    ast.literal_eval(node.value)
-    for node in ast.parse((PEERS.parent / "ladder.py").read_text()).body
-    if isinstance(node, ast.Assign) and node.targets[0].id == "RUNGS"
-)
 # The default of a malloc setting: mxnet_setup leaves malloc alone when it finds one.
 KEEPS_NOTHING = {"GLIBC_TUNABLES": "glibc.malloc.arena_test=8"}
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 RING = ["--kv-store", "horovod"]
 HAS_HOROVOD = importlib.util.find_spec("horovod") is not None
+DTYPES = ("float32", "bfloat16")
+FRAMES = 1448 / 1514  # of the bytes that a cable counts: the rest is headers
+PEAK = [sys.executable, "benchmarks/peak.py"]
+# Settings of the fast network among which images held out of the training set choose.
+SETTINGS = tuple(["--pad-size", p, "--lr", lr] for p in ("1", "2") for lr in ("0.375", "0.5"))
+CHOOSING_EPOCHS = "13"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Programs that take turns, and the rows that come of them.
+
+    Attributes
+    ----------
+    prepare : callable
+        Called with the options; returns the turns for :func:`comparison.take_turns`, and a function
+        that yields a row each of what was found (and may add to it). ``options.stack`` closes what
+        it has opened.
+    round_s : float
+        Seconds that a round takes on two cores, for the plan.
+    rounds : tuple of int
+        At least, and at most: as long as the interval of a row holds its aim.
+    needs_data : bool
+        Whether it needs real images.
+    by_name : bool
+        Whether it is measured only if it is named.
+    """
+
+    prepare: callable
+    round_s: float
+    rounds: tuple = (2, 3)
+    needs_data: bool = False
+    by_name: bool = False
+
+
+def median(found, name, figure="speed"):
+    return statistics.median(figures[figure] for figures in found[name])
+
+
+def fastest(found, names):
+    """Return the fastest of those programs that ran as often as any."""
+    most = max(len(found[name]) for name in names)
+    return max((n for n in names if len(found[n]) == most), key=partial(median, found))
+
+
+def share_of_peak(found, network, program, dtype):
+    """Add the floating-point operations of a network and of a large product; return their names.
+
+    Backward takes twice the multiply-adds of forward, and each is two operations.
+    """
+    flop = 6 * found["peak"][0][f"multiply_adds_{network}"]
+    used, most = f"used, {dtype}", f"most, {dtype}"
+    found[used] = [{"flops": flop * run["speed"]} for run in found[program]]
+    found[most] = [{"flops": 1e9 * run[f"gflops_{dtype}"]} for run in found["peak"]]
+    return used, most, "flops"
 
 
 def one_process(options):
-    """ResNet-18, batch 256, all cores; ours twice, which shows how far equal programs differ."""
-    size = {"steps": 12, "lines": 4} if options.quick else {}
-    runs = {
-        "ours": partial(run, ours(**size)),
-        "torch": partial(run, torch(**size)),
-        "torch channels-last": partial(run, torch(**size, options=["--channels-last"])),
-        "ours again": partial(run, ours(**size)),
-    }
-    found = take_turns(runs, options.rounds)
-    best = max(
-        ("torch", "torch channels-last"),
-        key=lambda name: statistics.median(figures["speed"] for figures in found[name]),
-    )
-    yield found, Row("ResNet-18, one process: ours / PyTorch", "ours", best, "speed", 1.05)
-    yield found, Row("the same program twice (control)", "ours", "ours again", "speed", None)
+    """ResNet-18, batch 256, all cores: the best ways of both; ours twice, as a control."""
+    size = {"steps": 12, "lines": 4} if options.quick else {"steps": 24, "lines": 6}
+    mine = {f"ours {d}": partial(run, ours(**size, options=["--dtype", d])) for d in DTYPES}
+    theirs = {}
+    has_compiler = shutil.which("g++") is not None and not options.quick
+    if not has_compiler:
+        print("left out: torch.compile, which needs g++, and time", flush=True)
+    for dtype in DTYPES:
+        for layout in ([], ["--channels-last"]):
+            for how in ([], ["--compile"])[: 1 + has_compiler]:
+                words = ["--dtype", dtype, *layout, *how]
+                name = " ".join(["torch", dtype, *layout, *how]).replace("--", "")
+                theirs[name] = partial(run, torch(**size, options=words))
+    rest = {"ours again": mine["ours float32"], "peak": partial(run, PEAK)}
+
+    def turns(found):
+        runs = {**mine, **theirs, **rest}
+        if found:  # those that are far behind after the first round stay there
+            best = median(found, fastest(found, theirs))
+            slow = {name for name in theirs if median(found, name) < 0.9 * best}
+            runs = {name: act for name, act in runs.items() if name not in slow}
+        return there_and_back(runs)
+
+    def rows(found):
+        a, b = fastest(found, mine), fastest(found, theirs)
+        yield Row("ResNet-18, one process: best of ours / best of PyTorch", a, b, "speed", 1.15,
+                  edge=1.05, note=f"{a} / {b}")  # fmt: skip
+        yield Row("the same program twice (control)", "ours float32", "ours again", "speed")
+        for dtype in DTYPES:
+            figures = share_of_peak(found, "resnet18_v1", f"ours {dtype}", dtype)
+            yield Row(f"ResNet-18, one process, {dtype}: share of the processor's peak", *figures)
+
+    return turns, rows
 
 
 def fast_one_process(options):
     """The fast network in one process, in both kinds of numbers."""
-    runs = {}
-    for dtype in ("float32", "bfloat16"):
-        runs[f"ours {dtype}"] = partial(run, ours("fast", options=["--dtype", dtype]))
+    size = {"steps": 20, "lines": 5}
+    runs = {"peak": partial(run, PEAK)}
+    for dtype in DTYPES:
+        runs[f"ours {dtype}"] = partial(run, ours("fast", **size, options=["--dtype", dtype]))
         layout = ["--channels-last", "--dtype", dtype]
-        runs[f"torch {dtype}"] = partial(run, torch("fast", options=layout))
-    found = take_turns(runs, options.rounds)
-    for dtype, target in (("float32", None), ("bfloat16", 1.0)):
-        title = f"fast network, one process, {dtype}: ours / PyTorch"
-        yield found, Row(title, f"ours {dtype}", f"torch {dtype}", "speed", target)
-    title = "fast network, one process, ours: bfloat16 / float32"
-    yield found, Row(title, "ours bfloat16", "ours float32", "speed", None)
+        runs[f"torch {dtype}"] = partial(run, torch("fast", **size, options=layout))
+
+    def rows(found):
+        for dtype, aim in zip(DTYPES, (None, 1.0)):
+            title = f"fast network, one process, {dtype}"
+            mine = f"ours {dtype}"
+            yield Row(f"{title}: ours / PyTorch", mine, f"torch {dtype}", "speed", aim)
+            figures = share_of_peak(found, "fast", mine, dtype)
+            yield Row(f"{title}: share of the processor's peak", *figures, 0.6)
+        title = "fast network, one process, ours: bfloat16 / float32"
+        yield Row(title, "ours bfloat16", "ours float32", "speed")
+
+    return runs, rows
 
 
-def two_workers(batch_size, targets, network="resnet18_v1", steps=40, lines=10):
+def two_workers(batch_size, aims, network="resnet18_v1", steps=20, lines=5):
     """Two workers beside two independent processes, and beside DDP."""
 
-    def measure(options):
+    def group(options):
         size = {"network": network, "batch_size": batch_size, "steps": steps, "lines": lines}
         alone = ours(**size, options=["--kv-store", "local"])
         send = ["--allreduce", "servers"]
@@ -72,139 +153,174 @@ def two_workers(batch_size, targets, network="resnet18_v1", steps=40, lines=10):
         if network == "resnet18_v1":
             runs["ddp"] = partial(
                 run,
-                torch(batch_size=batch_size, steps=steps, workers=2, options=["--channels-last"]),
+                torch(
+                    batch_size=batch_size,
+                    steps=steps,
+                    lines=lines,
+                    workers=2,
+                    options=["--channels-last"],
+                ),
             )
             if has_horovod():
                 runs["ring"] = partial(run, ours(**size, workers=2, options=RING))
-        found = take_turns(runs, options.rounds)
-        others = {"2 processes": "independent", "DDP": "ddp"}
-        for (name, other), target in zip(others.items(), targets):
-            for ending, kind in (("", "ours"), (", through the servers", "sent")):
-                ours_is = "2 workers" if other == "independent" else "ours"
-                what = f"{title}: {ours_is}{ending} / {name}"
-                yield found, Row(what, kind, other, "speed", target)
-        ways = {"DDP": "ddp", "servers": "sent", "shared memory": "ours"}
-        for name, other in ways.items() if "ring" in found else ():
-            yield found, Row(f"{title}: ours by Horovod / {name}", "ring", other, "speed", None)
 
-    measure.__doc__ = two_workers.__doc__
-    return measure
+        def rows(found):
+            others = {"2 processes": "independent", "DDP": "ddp", "Horovod's ring": "ring"}
+            for (name, other), both in zip(others.items(), aims):
+                for (ending, kind), aim in zip(
+                    (("", "ours"), (", through the servers", "sent")), both
+                ):
+                    ours_is = "2 workers" if other == "independent" else "ours"
+                    what = f"{title}: {ours_is}{ending} / {name}"
+                    if other in found:
+                        yield Row(what, kind, other, "speed", aim)
+
+        return runs, rows
+
+    group.__doc__ = two_workers.__doc__
+    return group
 
 
 def loader(options):
     """Images a second of the loaders, in one thread."""
     program = [sys.executable, "benchmarks/loading.py"]
     runs = {n: partial(run, [*program, n], env=ONE_THREAD) for n in ("ours", "published")}
-    found = take_turns(runs, options.rounds)
-    found["100,000"] = [{"speed": 100_000}] * len(found["ours"])
-    title = "images a second of the loader, one thread"
-    yield found, Row(f"{title} / 100,000", "ours", "100,000", "speed", 1.0)
-    yield found, Row(f"{title}: ours / published", "ours", "published", "speed", None)
+
+    def rows(found):
+        found["100,000"] = [{"speed": 100_000}] * len(found["ours"])
+        title = "images a second of the loader, one thread"
+        yield Row(f"{title} / 100,000", "ours", "100,000", "speed", 1.0)
+        yield Row(f"{title}: ours / published", "ours", "published", "speed")
+
+    return runs, rows
 
 
 def reading(options):
     """Training with reading and augmentation, beside one repeated batch."""
-    repeated = ours("fast", options=["--benchmark", "1"])
-    read = ours("fast", options=["--benchmark", "0"])
-    found = take_turns(
-        {"read": partial(run, read), "repeated": partial(run, repeated)}, options.rounds
-    )
+    size = {"steps": 24, "lines": 6}
+    runs = {
+        "read": partial(run, ours("fast", **size, options=["--benchmark", "0"])),
+        "repeated": partial(run, ours("fast", **size)),
+    }
     title = "fast network, one process: training on read images / on one repeated batch"
-    yield found, Row(title, "read", "repeated", "speed", 0.98)
+    return runs, lambda found: [Row(title, "read", "repeated", "speed", 0.98)]
 
 
 def start(options):
     """From the command line to the first trained batch, two workers of ResNet-18."""
     small = {"batch_size": 128, "steps": 2, "workers": 2, "lines": 1}
     runs = {"ours": partial(run, ours(**small)), "ddp": partial(run, torch(**small))}
-    found = take_turns(runs, options.rounds)
     title = "time to the first batch, 2 workers: ours / torchrun"
-    yield found, Row(title, "ours", "ddp", "first_batch_s", 1.0, less_is_better=True)
+    return runs, lambda found: [
+        Row(title, "ours", "ddp", "first_batch_s", 0.6, is_upper_limit=True)
+    ]
+
+
+def memory(options):
+    """Memory over epochs of reading, training and testing the fast network."""
+    runs = {}
+    for epochs in ("10", "100"):
+        words = ["--benchmark", "0", "--num-epochs", epochs, "--test-period", "10"]
+        program = ours("fast", batch_size=64, steps=3, options=words)
+        runs[f"{epochs} epochs"] = partial(run, with_peak_memory(program))
+    title = "peak memory of training: 100 epochs / 10"
+    # Flat: the peaks of equal runs differ by some per cent.
+    return runs, lambda found: [
+        Row(title, "100 epochs", "10 epochs", "peak_mb", 1.05, is_upper_limit=True)
+    ]
 
 
 def published(options):
     """The published example's five epochs of CIFAR-10 beside ours: time, accuracy and memory.
 
-    The programs run once a round, and the last gets as many epochs as it has time for.
+    A round is a seed. The settings of ours are chosen on a tenth of the training images, which the
+    other nine tenths teach. The last program gets as many epochs as it has time for.
     """
-    if not options.data:
-        print("left out: needs --data, the folder of CIFAR-10's RecordIO files", flush=True)
-        return
-    records = ["--data-train", f"{options.data}/cifar10_train.rec"]
-    records += ["--data-val", f"{options.data}/cifar10_val.rec"]
+    held_out = ROOT / "build" / "bench" / "held-out"
     job = [*LAUNCH, "-n", "2", "-s", "2", sys.executable]
-    train = [*job, "cifar10_dist/cifar10_dist.py", *records]
-    # In so few epochs, smaller shifts of the images teach more.
-    fast = [*train, "--network", "fast", "--dtype", "auto", "--batch-size", "128"]
-    fast += ["--pad-size", "1", "--num-epochs"]
+    program = [*job, "cifar10_dist/cifar10_dist.py"]
     part = ["--num-examples", "40000"]  # of an epoch: enough for the quick one
-    found = {name: [] for name in ("published", "default", "quick", "thorough")}
 
-    def measure(name, command):
-        figures = run(command)
-        found[name].append(figures)
-        print(f"{name}: " + ", ".join(f"{k} {v:.4g}" for k, v in figures.items()), flush=True)
-        return figures
+    def train(folder, *words):
+        records = ["--data-train", f"{folder}/cifar10_train.rec"]
+        return [*program, *records, "--data-val", f"{folder}/cifar10_val.rec", *words]
 
-    for _ in range(max(1, options.rounds // 2)):
-        theirs = measure("published", [*job, str(PEERS / "published.py"), options.data])
-        measure(
-            "default", [*train, "--num-epochs", "1", "--num-examples", "10000", "--benchmark", "1"]
-        )
-        quick = measure("quick", [*fast, "1", *part])
-        if quick["accuracy"] < theirs["accuracy"]:
-            raise Failed(f"40,000 images reached {quick['accuracy']}, no {theirs['accuracy']}")
+    def fast(settings, num_epochs, *words, folder=options.data):
+        always = ["--network", "fast", "--dtype", "auto", "--batch-size", "128"]
+        ends = ["--num-epochs", num_epochs, "--test-period", num_epochs]
+        return partial(run, train(folder, *always, *settings, *ends, *words))
+
+    def turns(found):
+        seed = ["--seed", str(len(found.get("published", ())))]
+        if not found:
+            folder = str(held_out)
+            run([sys.executable, "benchmarks/held_out.py", options.data, folder])
+            for settings in SETTINGS:
+                yield " ".join(settings), fast(settings, CHOOSING_EPOCHS, folder=folder)
+        chosen = max(SETTINGS, key=lambda words: found[" ".join(words)][0]["accuracy"])
+        yield "published", partial(run, [*job, str(PEERS / "published.py"), options.data])
+        memory = ["--num-epochs", "1", "--num-examples", "10000", "--benchmark", "1"]
+        yield "default", partial(run, train(options.data, *memory))
+        yield "quick", fast(chosen, "1", *part, *seed)
+        theirs, quick = found["published"][-1], found["quick"][-1]
         # Both test once, after the last epoch.
         training_s = quick["last_epoch_s"] - quick["started_s"]
         test_s = training_s - 40_000 / (2 * quick["speed"])
         left_s = theirs["last_epoch_s"] - quick["started_s"] - test_s
         left_s *= 0.9  # machines that others use, too, change their speed meanwhile
-        num_epochs = str(int(left_s / (50_000 / (2 * quick["speed"]))))
-        measure("thorough", [*fast, num_epochs, "--test-period", num_epochs])
-    found["accuracy"] = [{"accuracy": 1.0}] * len(found["thorough"])
-    title = "peak memory of a worker: ours / published"
-    yield found, Row(title, "default", "published", "peak_mb", 1.0, less_is_better=True)
-    title = "time to the accuracy of five published epochs: published / ours"
-    yield found, Row(title, "published", "quick", "last_epoch_s", 8)
-    title = "time that the next row took: ours / five published epochs"
-    yield found, Row(title, "thorough", "published", "last_epoch_s", 1.0, less_is_better=True)
-    title = "accuracy of ours in that time"
-    times = zip(found["thorough"], found["published"])
-    in_time = all(ours["last_epoch_s"] <= theirs["last_epoch_s"] for ours, theirs in times)
-    yield found, Row(title, "thorough", "accuracy", "accuracy", 0.88 if in_time else None)
-    title = "accuracy of the published example after its five epochs"
-    yield found, Row(title, "published", "accuracy", "accuracy", None)
+        num_epochs = max(1, int(left_s / (50_000 / (2 * quick["speed"]))))
+        yield "thorough", fast(chosen, str(num_epochs), *seed)
+
+    def rows(found):
+        triples = list(zip(found["published"], found["quick"], found["thorough"]))
+        # Where the quick one has not come so far, the thorough one has.
+        found["reached"] = [q if q["accuracy"] >= p["accuracy"] else t for p, q, t in triples]
+        found["accuracy"] = [{"accuracy": 1.0}] * len(triples)
+        title = "peak memory of a worker: ours / published"
+        yield Row(title, "default", "published", "peak_mb", 0.7, is_upper_limit=True)
+        title = "time to the accuracy of five published epochs: published / ours"
+        yield Row(title, "published", "reached", "last_epoch_s", 16)
+        title = "time that the next row took: ours / five published epochs"
+        yield Row(title, "thorough", "published", "last_epoch_s", 1.0, is_upper_limit=True)
+        in_time = all(t["last_epoch_s"] <= p["last_epoch_s"] for p, _, t in triples)
+        title = "accuracy of ours in that time"
+        yield Row(title, "thorough", "accuracy", "accuracy", 0.90 if in_time else None)
+        title = "accuracy of the published example after its five epochs"
+        yield Row(title, "published", "accuracy", "accuracy")
+
+    return turns, rows
 
 
-def wire(hosts):
+def wire(workers):
     """Bytes that all hosts send in a step, over 2 (W - 1) G: what a ring, too, would send."""
 
-    def measure(options):
-        with cluster(hosts):
-            runs = {}
-            for steps in (10, 50):
-                program = ours(batch_size=16, steps=steps)
-                program[program.index("--num-examples") + 1] = str(16 * steps * hosts)
-                command = ours_on_hosts(program, hosts)
+    def group(options):
+        hosts = options.stack.enter_context(cluster(workers))
 
-                def count(command=command):
-                    before = bytes_sent()
-                    figures = run(command)
-                    return dict(figures, bytes=bytes_sent() - before)
+        def count(command):
+            before = hosts.bytes_sent()
+            figures = run(command)
+            return dict(figures, bytes=hosts.bytes_sent() - before)
 
-                runs[f"{steps} steps"] = count
-            found = take_turns(runs, 1)
-        more, less = (found[f"{n} steps"] for n in (50, 10))
-        ideal = 2 * (hosts - 1) * 4 * more[0]["parameters"]
-        found["sent"] = [
-            {"bytes_a_step": (m["bytes"] - s["bytes"]) / 40} for m, s in zip(more, less)
-        ]
-        found["2 (W - 1) G"] = [{"bytes_a_step": ideal}] * len(more)
-        title = f"bytes sent in a step by {hosts} hosts / 2 (W - 1) G"
-        yield found, Row(title, "sent", "2 (W - 1) G", "bytes_a_step", 1.08, less_is_better=True)
+        runs = {
+            f"{steps} steps": partial(
+                count, hosts.ours(ours(batch_size=16, steps=steps, hosts=workers), workers)
+            )
+            for steps in (10, 50)
+        }
 
-    measure.__doc__ = wire.__doc__
-    return measure
+        def rows(found):
+            more, less = (found[f"{n} steps"] for n in (50, 10))
+            found["sent"] = [{"size": (m["bytes"] - s["bytes"]) / 40} for m, s in zip(more, less)]
+            ideal = 2 * (workers - 1) * 4 * more[0]["parameters"]
+            found["2 (W - 1) G"] = [{"size": ideal}] * len(more)
+            title = f"bytes sent in a step by {workers} hosts / 2 (W - 1) G"
+            yield Row(title, "sent", "2 (W - 1) G", "size", 1.08, is_upper_limit=True)
+
+        return runs, rows
+
+    group.__doc__ = wire.__doc__
+    return group
 
 
 def has_horovod():
@@ -214,29 +330,63 @@ def has_horovod():
     return HAS_HOROVOD
 
 
-def link(rate, batch_size=128, target=1.0):
-    """Two hosts with cables of a rate: ours through servers and by Horovod, and DDP."""
+def link(rate, batch_size=128, aim=None, limit_aim=None, steps=20, lines=5, with_ring=True):
+    """Two hosts with cables of a rate: ours by servers and by Horovod, DDP, and the limit."""
 
-    def measure(options):
-        with cluster(2, rate) as addresses:
-            size = {"batch_size": batch_size, "steps": 20, "lines": 5}
-            program = ours(**size)
-            program[program.index("--num-examples") + 1] = str(20 * batch_size * 2)
-            other = torch(**size, options=["--channels-last"])
-            runs = {
-                "ours": partial(run, ours_on_hosts(program, 2)),
-                "ddp": partial(run, torch_on_hosts(other, addresses)),
-            }
-            if has_horovod():
-                runs["ring"] = partial(run, ours_on_hosts([*program, *RING], 2))
-            found = take_turns(runs, max(1, options.rounds // 2))
-        title = f"two hosts at {rate}, ResNet-18, batch {batch_size}"
-        yield found, Row(f"{title}: ours / DDP", "ours", "ddp", "speed", target)
-        for name, other in (("DDP", "ddp"), ("servers", "ours")) if "ring" in found else ():
-            yield found, Row(f"{title}: ours by Horovod / {name}", "ring", other, "speed", None)
+    def group(options):
+        hosts = options.stack.enter_context(cluster(2, rate))
+        size = {"batch_size": batch_size, "steps": steps, "lines": lines}
+        program = ours(**size, hosts=2)
+        alone = ours(**size, options=["--kv-store", "local"])
+        runs = {
+            "ours": partial(run, hosts.ours(program, 2)),
+            "ddp": partial(run, hosts.torch(torch(**size, options=["--channels-last"]))),
+            "independent": partial(run, alone, alone, env=ONE_THREAD),
+        }
+        if with_ring and has_horovod():
+            runs["ring"] = partial(run, hosts.ours([*program, *RING], 2))
 
-    measure.__doc__ = link.__doc__
-    return measure
+        def rows(found):
+            title = f"two hosts at {rate}, ResNet-18, batch {batch_size}"
+            yield Row(f"{title}: ours / DDP", "ours", "ddp", "speed", aim)
+            for name, other in (("DDP", "ddp"), ("servers", "ours")) if "ring" in found else ():
+                yield Row(f"{title}: ours by Horovod / {name}", "ring", other, "speed")
+            # No step is shorter than its computing, nor than its bytes with their headers.
+            size = 4 * found["ours"][0]["parameters"]
+            sending_s = servers_everywhere(2, size, FRAMES * bytes_a_second(rate))
+            found["a step"] = [{"step_s": batch_size / run["speed"]} for run in found["ours"]]
+            found["limit"] = [
+                {"step_s": max(batch_size / run["speed"], sending_s)}
+                for run in found["independent"]
+            ]
+            what = f"{title}: time of a step / the limit of computing and cable"
+            yield Row(what, "a step", "limit", "step_s", limit_aim, is_upper_limit=True)
+
+        return runs, rows
+
+    group.__doc__ = link.__doc__
+    return group
+
+
+def many_hosts(options, workers=8):
+    """Eight workers that sleep instead of computing, on hosts of their own, beside the limit."""
+    hosts = options.stack.enter_context(cluster(workers, SAME.rate))
+    ways = {"in turn": 0, "overlapped": 1}
+    runs = {n: partial(run_job, hosts, workers, workers, way, SAME) for n, way in ways.items()}
+    size = 4 * SAME.elements * SAME.buckets
+    exchange = servers_everywhere(workers, size, bytes_a_second(SAME.rate))
+    limits = {
+        "in turn": in_turn(SAME.forward, SAME.backward, exchange),
+        "overlapped": overlapped(SAME.forward, SAME.backward, exchange, SAME.buckets),
+    }
+
+    def rows(found):
+        for name, limit in limits.items():
+            found[f"limit, {name}"] = [{"step_s": limit}] * len(found[name])
+            title = f"{workers} workers on simulated hosts at {SAME.rate}, {name}: step / limit"
+            yield Row(title, name, f"limit, {name}", "step_s", 1.08, is_upper_limit=True)
+
+    return runs, rows
 
 
 def ladder(options):
@@ -244,37 +394,48 @@ def ladder(options):
     program = [sys.executable, "benchmarks/ladder.py", "--rungs"]
     alone, together = {}, {}
     for rung in range(6):
-        alone[f"alone {rung}"] = partial(run, [*program, str(rung)], env=KEEPS_NOTHING)
+        words = [*program, str(rung), "--steps", "20", "--disp-batches", "5"]
+        alone[f"alone {rung}"] = partial(run, words, env=KEEPS_NOTHING)
     for rung in range(5, len(RUNGS) + 1):
-        words = [*program, str(rung), "--batch-size", "32", "--steps", "60", "--disp-batches", "20"]
+        words = [*program, str(rung), "--batch-size", "32", "--steps", "40", "--disp-batches", "10"]
         env = {} if rung >= 8 else KEEPS_NOTHING
         together[f"2 workers {rung}"] = partial(
             run, [*LAUNCH, "-n", "2", "-s", "2", *words], env=env
         )
-    rounds = max(1, options.rounds // 2)
-    found = {**take_turns(alone, rounds), **take_turns(together, rounds)}
-    for runs, where in ((alone, "one process"), (together, "2 workers, batch 32 each")):
-        names = list(runs)
-        for before, name in zip(names, names[1:]):
-            title = f"ladder, {where}: {RUNGS[int(name.split()[-1]) - 1]}"
-            yield found, Row(title, name, before, "speed", None)
+
+    def turns(found):
+        return [*there_and_back(alone), *there_and_back(together)]
+
+    def rows(found):
+        for runs, where in ((alone, "one process"), (together, "2 workers, batch 32 each")):
+            names = list(runs)
+            for before, name in zip(names, names[1:]):
+                rung = RUNGS[int(name.split()[-1]) - 1]
+                yield Row(f"ladder, {where}: {rung}", name, before, "speed")
+
+    return turns, rows
 
 
+AIMS_128 = ((0.96, 0.90), (1.6, 1.4), (1.15, None))
+AIMS_32 = ((0.90, 0.72), (1.6, 1.2), (1.05, None))
+SLOW = {"steps": 8, "lines": 2, "with_ring": False}  # a step takes 4 s
 GROUPS = {
-    "one-process": one_process,
-    "fast": fast_one_process,
-    "workers-128": two_workers(128, (0.96, 1.10)),
-    "workers-32": two_workers(32, (0.72, 1.0), steps=100),
-    "workers-fast": two_workers(256, (0.97,), "fast", steps=19, lines=4),
-    "start": start,
-    "loader": loader,
-    "reading": reading,
-    "published": published,
-    "ladder": ladder,
-    "bytes-2": wire(2),
-    "bytes-3": wire(3),
-    "1gbit": link("1gbit"),
-    "100mbit": link("100mbit"),
-    "1gbit-32": link("1gbit", 32, None),
-    "100mbit-32": link("100mbit", 32, None),
+    "one-process": Group(one_process, 240),
+    "fast": Group(fast_one_process, 86, (2, 2)),
+    "workers-128": Group(two_workers(128, AIMS_128), 126),
+    "workers-32": Group(two_workers(32, AIMS_32, steps=50, lines=10), 142),
+    "workers-fast": Group(two_workers(256, ((0.97, 0.97),), "fast", steps=12, lines=3), 66),
+    "start": Group(start, 23, (2, 4)),
+    "loader": Group(loader, 8),
+    "reading": Group(reading, 42),
+    "memory": Group(memory, 70, (1, 1)),
+    "published": Group(published, 1600, (3, 3), needs_data=True),
+    "ladder": Group(ladder, 213, (1, 1)),
+    "bytes-2": Group(wire(2), 42, (1, 1)),
+    "bytes-3": Group(wire(3), 60, (1, 1)),
+    "1gbit": Group(link("1gbit", 128, 1.2, 1.05), 132),
+    "100mbit": Group(link("100mbit", 128, 1.03, 1.05, **SLOW), 180, (1, 2)),
+    "1gbit-32": Group(link("1gbit", 32), 110, (1, 1), by_name=True),
+    "100mbit-32": Group(link("100mbit", 32, **SLOW), 170, (1, 1), by_name=True),
+    "hosts-8": Group(many_hosts, 130, (1, 1)),
 }

@@ -14,14 +14,12 @@ line. Writes growth.csv and growth.svg, and prints the table for RESULTS.md.
 import argparse
 import csv
 import datetime
-import platform
 import re
 import subprocess
 import sys
 from functools import partial
 from pathlib import Path
 
-import hosts
 from comparison import take_turns
 from contenders import ROOT, TIME_LIMIT_S, Failed
 from growth_model import (
@@ -34,7 +32,9 @@ from growth_model import (
     servers_everywhere,
 )
 from growth_plot import draw
-from report import RESULTS, machine, positive
+from hosts import cluster
+from measured import where
+from report import RESULTS, positive
 
 WORKERS = (1, 2, 3, 4, 6, 8)
 ONE_SERVER = (2, 4)  # workers of the runs with a single server
@@ -44,14 +44,12 @@ FIGURES = re.compile(
 GIVEN = ("rate", "elements", "buckets", "forward", "backward", "steps")
 
 
-def run_job(workers, servers, overlap, options, *flags):
+def run_job(hosts, workers, servers, overlap, options, *flags):
     """Run a job on the first hosts of the cluster; return its figures."""
     program = [sys.executable, "benchmarks/growth_worker.py", "--overlap", str(overlap), *flags]
     for name in ("buckets", "elements", "forward", "backward", "steps"):
         program += [f"--{name}", str(getattr(options, name))]
-    command = hosts.ours_on_hosts(program, workers)
-    command[command.index("-H") + 1] = "".join(f"d{i + 1}," for i in range(workers))
-    command[command.index("-s") + 1] = str(servers)
+    command = hosts.ours(program, workers, servers)
     try:
         done = subprocess.run(
             command, cwd=ROOT, capture_output=True, text=True, timeout=TIME_LIMIT_S
@@ -69,18 +67,18 @@ def measure(options, table):
     jobs = {(w, w, overlap): None for w in options.workers for overlap in (0, 1)}
     if not options.quick:
         jobs.update({(w, 1, 0): None for w in ONE_SERVER if w in options.workers})
-    runs = {
-        f"{w} workers, {s} servers, overlap {o}": partial(run_job, w, s, o, options)
-        for w, s, o in jobs
-    }
-    with hosts.cluster(max(options.workers), options.rate):
+    with cluster(max(options.workers), options.rate, options.name) as hosts:
+        runs = {
+            f"{w} workers, {s} servers, overlap {o}": partial(run_job, hosts, w, s, o, options)
+            for w, s, o in jobs
+        }
         if options.quick:
             found = {name: [act()] for name, act in runs.items()}
         else:
             found = take_turns(runs, options.rounds, partial(print, flush=True))
     given = {name: getattr(options, name) for name in GIVEN}
-    today = datetime.date.today().isoformat()
-    common = {"date": today, "machine": machine(), "python": platform.python_version()}
+    common = {"date": datetime.date.today().isoformat()}
+    common.update((name, where()[name]) for name in ("machine", "python"))
     rows = read(table) if options.more else []
     rows += [
         {"workers": w, "servers": s, "overlap": o, **figures, **given, **common}
@@ -203,11 +201,10 @@ def main():
     parser.add_argument("--forward", type=float, default=0.2, help="seconds")
     parser.add_argument("--backward", type=float, default=0.4, help="seconds")
     parser.add_argument("--steps", type=int, default=8)
-    parser.add_argument("--name", default="growth", help="of the cluster, which must not be in use")
+    parser.add_argument("--name", default="growth", help="of the cluster; ended if it is up")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder")
     options = parser.parse_args()
     options.workers = options.workers or ((1, 2, 4) if options.quick else WORKERS)
-    hosts.NAME = options.name  # bench.py may have its own up
     table = options.output / "growth.csv"
     try:
         if not options.draw:

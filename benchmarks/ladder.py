@@ -5,7 +5,7 @@
 
 Trains ResNet-18 on images made here and prints speed lines. Rung 0 is the published way, but that
 it looks at each loss before the update, as is often done, and divides the loss instead of the
-gradients; each further rung adds one of ``RUNGS``.
+gradients; each further rung adds one of rungs.py.
 The eighth is malloc's, and is taken away from all roles by a GLIBC_TUNABLES in the environment.
 """
 
@@ -15,17 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-RUNGS = (
-    "whole batches from one array, a thread ahead",
-    "a processor for each thread, instead of half of them",
-    "hybridize(static_alloc, static_shape), the loss too",
-    "convolutions of few pixels as products of matrices",
-    "no wait between backward and update",
-    "updates on the workers",
-    "gradients in buckets of 8 MB, sent as they are ready",
-    "memory of messages kept",
-    "gradients added up in shared memory, not sent",
-)
+from rungs import RUNGS
 
 parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
 parser.add_argument("--rungs", type=int, default=len(RUNGS), help="how many of them to climb")

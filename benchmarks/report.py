@@ -3,12 +3,16 @@
 import csv
 import datetime
 import math
-import platform
+import os
+import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-RESULTS = HERE / "results"
+from comparison import Ratio, verdict
+from load import NOTICED
+from measured import where
+
+RESULTS = Path(__file__).resolve().parent / "results"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 
 
@@ -16,15 +20,18 @@ BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 class Row:
     """A ratio of two programs' figures, and what it should be.
 
-    ``target`` is at least reached, or with ``less_is_better`` at most; None for a mere observation.
+    ``aim`` is at least reached, or with ``is_upper_limit`` at most; None for a mere observation.
+    With ``edge`` it is an aim for the ratio alone, whose interval may begin there.
     """
 
     title: str
     a: str
     b: str
     figure: str
-    target: float = None
-    less_is_better: bool = False
+    aim: float = None
+    is_upper_limit: bool = False
+    edge: float = None
+    note: str = ""
 
 
 def positive(text):
@@ -35,73 +42,127 @@ def positive(text):
     return value
 
 
-def machine():
-    """Describe the processor in a few words."""
-    names = [
-        line.partition(":")[2].strip()
-        for line in Path("/proc/cpuinfo").read_text().splitlines()
-        if line.startswith("model name")
-    ]
-    return f"{len(names)} x {names[0]}" if names else platform.processor()
+class Tables:
+    """What is known: runs.csv, ratios.csv, ratios.svg, and the table of a page.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    page : pathlib.Path
+        Whose lines between ``BEGIN`` and ``END`` are written.
+    """
+
+    def __init__(self, folder, page):
+        self._folder, self._page = folder, page
+
+    def keep_runs(self, group, found):
+        """Replace what was known of a group's runs."""
+        common = {"date": datetime.date.today().isoformat(), **where()}
+        runs = [
+            {"group": group, "program": name, "run": i, "figure": k, "value": round(v, 4), **common}
+            for name, all_figures in found.items()
+            for i, figures in enumerate(all_figures)
+            for k, v in figures.items()
+        ]
+        self._replace("runs.csv", runs, "group", group)
+
+    def keep(self, group, found, row, value):
+        """Replace what was known of a ratio."""
+        runs = [figures for name in (row.a, row.b) for figures in found[name]]
+        ratios = {
+            "group": group,
+            "title": row.title,
+            "ratio": round(value.value, 4),
+            "low": round(value.low, 4),
+            "high": round(value.high, 4),
+            "target": "" if row.aim is None else row.aim,
+            "is_upper_limit": int(row.is_upper_limit),
+            "runs": len(found[row.a]),
+            "date": datetime.date.today().isoformat(),
+            **where(),
+            "edge": "" if row.edge is None else row.edge,
+            "note": row.note,
+            "load": round(statistics.mean([f["load"] for f in runs if "load" in f] or [0.0]), 2),
+        }
+        self._replace("ratios.csv", [ratios], "title", row.title)
+
+    def keep_only(self, group, titles):
+        """Drop the rows of a group that it does not measure any more."""
+        rows = self._read("ratios.csv")
+        self._write(
+            "ratios.csv", [r for r in rows if r.get("group") != group or r["title"] in titles]
+        )
+
+    def write(self):
+        """Fill the table in RESULTS.md, and draw it."""
+        rows = self._read("ratios.csv")
+        lines = [
+            "| what | ratio | 95 % interval | aim | by the interval | runs | date, commit |",
+            "|---|---|---|---|---|---|---|",
+            *(f"| {' | '.join(_cells(row))} |" for row in rows),
+            "",
+        ]
+        words = {"machine": "", "python": "Python ", "torch": "PyTorch "}
+        ran = {k: ", ".join(dict.fromkeys(row[k] for row in rows if row.get(k))) for k in words}
+        lines.append(" · ".join(words[k] + ran[k] for k in words if ran[k]))
+        if any(_load(row) >= NOTICED for row in rows):
+            lines += ["", "*Under load*: so many processors were busy with something else."]
+        draw(rows, self._folder / "ratios.svg")
+        text = self._page.read_text() if self._page.exists() else ""
+        before, _, rest = text.partition(BEGIN)
+        after = rest.partition(END)[2]
+        self._page.write_text("\n".join([before + BEGIN, *lines, END]) + after)
+
+    def _read(self, name):
+        path = self._folder / name
+        if not path.exists():
+            return []
+        with open(path, newline="") as file:
+            return list(csv.DictReader(file))
+
+    def _replace(self, name, rows, column, key):
+        """Write rows to a table in the place of those with the same key."""
+        old = self._read(name)
+        place = next((i for i, r in enumerate(old) if r[column] == key), len(old))
+        others = [(i, r) for i, r in enumerate(old) if r[column] != key]
+        self._write(
+            name, [r for i, r in others if i < place] + rows + [r for i, r in others if i > place]
+        )
+
+    def _write(self, name, rows):
+        """Write a table whole: killed meanwhile, the program leaves the old one."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        beside = self._folder / f"{name}.new"
+        with open(beside, "w", newline="") as file:
+            writer = csv.DictWriter(file, max(rows, key=len))
+            writer.writeheader()
+            writer.writerows(rows)
+        os.replace(beside, self._folder / name)
 
 
-def keep(group, found, row, value):
-    """Replace what was known of a group's runs and of a ratio."""
-    today = datetime.date.today().isoformat()
-    common = {"date": today, "machine": machine(), "python": platform.python_version()}
-    runs = [
-        {"group": group, "program": name, "run": i, "figure": k, "value": round(v, 4), **common}
-        for name, all_figures in found.items()
-        for i, figures in enumerate(all_figures)
-        for k, v in figures.items()
-    ]
-    _replace("runs.csv", runs, ("group",), [group])
-    ratios = {
-        "group": group,
-        "title": row.title,
-        "ratio": round(value.value, 4),
-        "low": round(value.low, 4),
-        "high": round(value.high, 4),
-        "target": "" if row.target is None else row.target,
-        "is_upper_limit": int(row.less_is_better),
-        "runs": len(found[row.a]),
-        **common,
-    }
-    _replace("ratios.csv", [ratios], ("title",), [row.title])
+def _cells(row):
+    """Return the cells of a row of the table."""
+    value = Ratio(*(float(row[name]) for name in ("ratio", "low", "high")))
+    aim, edge = (float(row[k]) if row.get(k) else None for k in ("target", "edge"))
+    is_upper_limit = row["is_upper_limit"] == "1"
+    wanted = "" if aim is None else f"{'at most' if is_upper_limit else 'at least'} {aim:.2f}"
+    wanted += "" if edge is None else f", interval above {edge:.2f}"
+    return (
+        row["title"] + (f" ({row['note']})" if row.get("note") else ""),
+        f"{value.value:.3f}",
+        "one run" if math.isnan(value.low) else f"{value.low:.3f} to {value.high:.3f}",
+        wanted,
+        verdict(value, aim, is_upper_limit, edge),
+        row["runs"] + (f", under load: {_load(row):.1f}" if _load(row) >= NOTICED else ""),
+        f"{row['date']} {row.get('commit') or ''}".strip(),
+    )
 
 
-def keep_only(group, titles):
-    """Drop the rows of a group that it does not measure any more."""
-    rows = _read("ratios.csv")
-    _write("ratios.csv", [r for r in rows if r.get("group") != group or r["title"] in titles])
+def _load(row):
+    return float(row.get("load") or 0)
 
 
-def write():
-    """Fill the table in RESULTS.md, and draw it."""
-    rows = _read("ratios.csv")
-    lines = [
-        "| what | ratio | 95 % interval | target | reached | runs | date |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        target, sign = row["target"], "at most" if row["is_upper_limit"] == "1" else "at least"
-        reached = ""
-        if target:
-            gap = float(row["ratio"]) - float(target)
-            reached = "yes" if (gap <= 0 if row["is_upper_limit"] == "1" else gap >= 0) else "no"
-        low, high = (f"{float(row[k]):.3f}" for k in ("low", "high"))
-        interval = "one round" if math.isnan(float(row["low"])) else f"{low} to {high}"
-        wanted = f"{sign} {float(target):.2f}" if target else ""
-        cells = (row["title"], f"{float(row['ratio']):.3f}", interval, wanted, reached)
-        lines.append(f"| {' | '.join([*cells, row['runs'], row['date']])} |")
-    draw(rows)
-    path = HERE.parent / "RESULTS.md"
-    before, _, rest = path.read_text().partition(BEGIN)
-    after = rest.partition(END)[2]
-    path.write_text("\n".join([before + BEGIN, *lines, END]) + after)
-
-
-def draw(rows):
+def draw(rows, path):
     """Draw each ratio with its interval, a bar at its target, and its title above it."""
     import matplotlib
 
@@ -127,29 +188,5 @@ def draw(rows):
     axis.set_xscale("log")
     axis.set_xlabel("ratio (blue, with its 95 % interval)\nand what it should be (vermillion)")
     figure.tight_layout()
-    figure.savefig(RESULTS / "ratios.svg", metadata={"Date": None}, facecolor="white")
+    figure.savefig(path, metadata={"Date": None}, facecolor="white")
     plt.close(figure)
-
-
-def _read(name):
-    path = RESULTS / name
-    if not path.exists():
-        return []
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def _replace(name, rows, columns, key):
-    """Write rows to a table in the place of those with the same key."""
-    old = _read(name)
-    place = next((i for i, r in enumerate(old) if [r[c] for c in columns] == key), len(old))
-    others = [(i, r) for i, r in enumerate(old) if [r[c] for c in columns] != key]
-    _write(name, [r for i, r in others if i < place] + rows + [r for i, r in others if i > place])
-
-
-def _write(name, rows):
-    RESULTS.mkdir(exist_ok=True)
-    with open(RESULTS / name, "w", newline="") as file:
-        writer = csv.DictWriter(file, max(rows, key=len))
-        writer.writeheader()
-        writer.writerows(rows)

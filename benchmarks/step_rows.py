@@ -8,14 +8,14 @@ The same hosts and sleeping workers as growth.py's, which has the other rows. Wr
 
 import csv
 import datetime
-import platform
 from argparse import Namespace
 from functools import partial
 
-import hosts
 from comparison import take_turns
 from growth import GIVEN, run_job
-from report import RESULTS, machine
+from hosts import cluster
+from measured import where
+from report import RESULTS
 
 SAME = Namespace(rate="200mbit", elements=1_000_000, buckets=4, forward=0.2, backward=0.4, steps=8)
 JOBS = [  # workers, servers, overlap, two bits, slow
@@ -31,18 +31,18 @@ JOBS = [  # workers, servers, overlap, two bits, slow
 COLUMNS = ("workers", "servers", "overlap", "two_bits", "slow")
 
 
+def flags(job):
+    return "--two-bits", str(job[3]), "--slow", str(job[4])
+
+
 def main():
     """Measure every job twice, and write a row for each run."""
-    hosts.NAME = "step-rows"
-    runs = {
-        str(job): partial(run_job, *job[:3], SAME, "--two-bits", str(job[3]), "--slow", str(job[4]))
-        for job in JOBS
-    }
-    with hosts.cluster(4, SAME.rate):
+    with cluster(4, SAME.rate, "step-rows") as hosts:
+        runs = {str(job): partial(run_job, hosts, *job[:3], SAME, *flags(job)) for job in JOBS}
         found = take_turns(runs, 1, partial(print, flush=True))
     common = {name: getattr(SAME, name) for name in GIVEN}
-    common.update(date=datetime.date.today().isoformat(), machine=machine())
-    common["python"] = platform.python_version()
+    common["date"] = datetime.date.today().isoformat()
+    common.update((name, where()[name]) for name in ("machine", "python"))
     rows = [
         {**dict(zip(COLUMNS, job)), "step_s": figures["step_s"], "busy": figures["busy"], **common}
         for job, all_figures in zip(JOBS, found.values())

@@ -29,6 +29,7 @@ def parse_args():
     parser.add_argument("--disp-batches", type=int, default=10)
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--compile", action="store_true", help="by torch.compile, one process")
     parser.add_argument("--threads", type=int, help="of one process; default: all it may use")
     return parser.parse_args()
 
@@ -53,7 +54,7 @@ def main():
     else:
         optimizer = torch.optim.Adam(learned, lr=0.001, fused=True)
         loss = nn.CrossEntropyLoss()
-    model = net
+    model = torch.compile(net) if args.compile else net
     if num_workers > 1:
         model = DistributedDataParallel(net, gradient_as_bucket_view=True, static_graph=True)
     data = torch.rand(args.batch_size, 3, 32, 32).to(memory_format=memory_format)

@@ -208,8 +208,8 @@ def test_steps_of_a_training_were_measured_as_long_as_the_model_says(rate, forwa
     link = {"rate": growth_model.bytes_a_second(rate), "latency": 218e-6}
     # seconds of one worker alone: notebook 07
     setup = Setup(weights, forward, backward, update=0.03, hosts=2, **link)
-    assert len(speeds) == 2
-    assert seconds(setup) == pytest.approx(128 * 2 / sum(speeds), rel=off)
+    assert len(speeds) >= 2
+    assert seconds(setup) == pytest.approx(128 * len(speeds) / sum(speeds), rel=off)
 
 
 def test_the_constants_are_those_of_the_measurement():
