@@ -15,7 +15,8 @@ import peak
 from bench import figures, minutes
 from comparison import Ratio, ratio, take_turns, verdict
 from contenders import Failed, ours, read, run
-from groups import GROUPS
+from groups import GROUPS, extrapolated
+from growth_model import Fit, Future, bytes_of_host
 from kept import Kept
 from launching import ROOT
 from measured import changed_files, measured_files
@@ -162,6 +163,20 @@ def test_slow_ways_of_pytorch_are_tried_in_one_round_only():
     ]
     shares = {row.title: figures(found, row.a, row.figure) for row in rows(found)}
     assert shares["ResNet-18, one process, float32: share of the processor's peak"] == [30e9] * 2
+
+
+def test_large_clusters_are_extrapolated_by_the_cost_that_was_measured():
+    cost, workers, rate = Fit(share=0.9, fixed=1e-9, latency=1e-4, message=3e-5), (1, 2, 4), 25e6
+    runs = [
+        {
+            "step_s": 0.6 + 16e6 * cost.fixed + bytes_of_host(w, 16e6) / (cost.share * rate),
+            "of_many_s": 1e-4 + w * cost.message,
+            "number_s": 2 * cost.latency,
+        }
+        for w in workers
+    ]
+    expected = Future().efficiency(256, 12.5e9, cost)
+    assert extrapolated(workers, runs, 16e6) == pytest.approx(expected)
 
 
 def test_multiply_adds_are_what_a_hand_counts():
