@@ -23,6 +23,11 @@ FILES = (
     *(f"benchmarks/{name}.py" for name in ("ladder", "rungs", "loading", "peak", "growth_worker")),
     *(f"benchmarks/{name}.py" for name in ("contenders", "groups", "hosts")),  # steps and options
 )
+TORCH_VERSION = """
+import importlib.util, runpy
+(folder,) = importlib.util.find_spec("torch").submodule_search_locations
+print(runpy.run_path(f"{folder}/version.py")["__version__"])
+"""  # importing it takes seconds
 PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 
 
@@ -55,7 +60,7 @@ def where():
         "machine": f"{len(cores)} x {cores[0]}" if cores else platform.processor(),
         "python": platform.python_version(),
         "commit": commit(),
-        "torch": _printed(str(PEERS_PYTHON), "-c", "import torch; print(torch.__version__)"),
+        "torch": _printed(str(PEERS_PYTHON), "-c", TORCH_VERSION),
     }
 
 
