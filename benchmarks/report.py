@@ -68,7 +68,7 @@ class Tables:
 
     def keep(self, group, found, row, value):
         """Replace what was known of a ratio."""
-        runs = [figures for name in (row.a, row.b) for figures in found[name]]
+        loads = [run["load"] for runs in found.values() for run in runs if "load" in run]
         ratios = {
             "group": group,
             "title": row.title,
@@ -82,7 +82,7 @@ class Tables:
             **where(),
             "edge": "" if row.edge is None else row.edge,
             "note": row.note,
-            "load": round(statistics.mean([f["load"] for f in runs if "load" in f] or [0.0]), 2),
+            "load": round(statistics.mean(loads or [0.0]), 2),
         }
         self._replace("ratios.csv", [ratios], "title", row.title)
 
