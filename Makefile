@@ -65,8 +65,8 @@ test: setup
 
 # More processes than cores, for long tests wait more than they compute.
 test-all: test
+	@$(if $(TESTS),,.venv/bin/python benchmarks/measured.py || :)
 	@$(if $(TESTS),,$(PYTEST) --numprocesses 3 -m long)
-	-@.venv/bin/python benchmarks/measured.py
 
 # Where Horovod is missing, other runs skip these.
 test-horovod: HOROVOD := $(or $(HOROVOD),1)
