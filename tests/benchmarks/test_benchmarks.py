@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from argparse import Namespace
+from functools import partial
 
 import pytest
 from mxnet.recordio import MXRecordIO
@@ -216,11 +217,18 @@ def test_what_else_uses_the_processors_is_told():
             busy.kill()
 
 
+@pytest.mark.long
 def test_a_measurement_that_was_stopped_is_gone_on_with(tmp_path):
+    """What a shell starts in its background ignores SIGINT, and so would all that it starts."""
     words, lines = ["--only", "loader", "--rounds", "1", "--output", str(tmp_path)], []
     for program, how in (("ours: ", signal.SIGINT), ("published: ", signal.SIGKILL)):
         with subprocess.Popen(
-            [*BENCH, *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            [*BENCH, *words],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         ) as stopped:
             lines.append(next(line for line in stopped.stdout if line.startswith(program)))
             stopped.send_signal(how)
