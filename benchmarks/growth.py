@@ -8,7 +8,7 @@
 Each worker has a host of its own, of tools/cluster.py, with a server on it and a cable of a fixed
 rate. Eight workers cannot compute at once on a few cores, so growth_worker.py sleeps instead of
 computing, and exchanges real arrays. The work of a worker is fixed: the ideal is a flat
-line. Writes growth.csv and growth.svg, and prints the table for RESULTS.md.
+line. Writes growth.csv and growth.svg, and prints the table for docs/growth.md.
 """
 
 import argparse
@@ -159,7 +159,7 @@ class Measured:
 
 
 def tell(measured):
-    """Print what RESULTS.md is made of."""
+    """Print what docs/growth.md is made of."""
     fitted, future = measured.fit(), Future()
     print(*measured.table(), sep="\n")
     for w in ONE_SERVER:

@@ -94,8 +94,8 @@ class Tables:
         )
 
     def write(self):
-        """Fill the table in RESULTS.md, and draw it."""
-        rows = self._read("ratios.csv")
+        """Fill the table in RESULTS.md, and draw it: rows with an aim, and those of one process."""
+        rows = [r for r in self._read("ratios.csv") if r["target"] or r["group"] == "one-process"]
         lines = [
             "| what | ratio | 95 % interval | aim | by the interval | runs | date, commit |",
             "|---|---|---|---|---|---|---|",
