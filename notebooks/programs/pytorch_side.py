@@ -208,6 +208,7 @@ def main(name, *arguments):
         facts["date"] = datetime.date.today().isoformat()
         print(json.dumps(dict(facts, result=result)))
     if dist.is_initialized():
+        dist.barrier()  # a rank that is still connected aborts if the other one has gone
         dist.destroy_process_group()
 
 
