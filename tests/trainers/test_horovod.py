@@ -97,8 +97,9 @@ exit_with(main, "p.py")
 @pytest.mark.long
 def test_a_job_that_lost_a_worker_is_started_again(tmp_path):
     words = ("-n", 2, "-s", 0, "--max-restarts", 1, "--min-uptime", 0, *TRAIN)
-    job = Job(tmp_path, *words, *RING, "--model-prefix", tmp_path / "m")
-    job.wait_for("Epoch 0: Test_acc")
+    more = ("--num-epochs", 6, "--disp-batches", 1, "--model-prefix", tmp_path / "m")
+    job = Job(tmp_path, *words, *RING, *more)
+    job.wait_for("Epoch[1] Batch [1]")  # worker 0 has saved: the step before needed its gradients
     os.kill(min(job.role("worker-1")), signal.SIGKILL)
     job.finish(100)
     assert job.status == 0 and "Resumed from" in job.text(), job.text()
