@@ -9,6 +9,7 @@ import atexit
 import os
 
 import mxnet as mx
+import numpy as np
 
 from ground.environment import num_ring_workers
 from ground.failure import UsageError
@@ -83,10 +84,16 @@ class Horovod(mx.kv.KVStoreBase):
         _copy(total, outs)
 
     def broadcast(self, key, value, out, priority=0):
-        """Write worker 0's value to an array, or to those of a list."""
-        content = value.as_in_context(mx.cpu()).copy()
-        self._hvd.broadcast_(content, root_rank=0, name=f"first {key}", priority=priority)
-        _copy(content, out if isinstance(out, list) else [out])
+        """Write worker 0's value, bit for bit, to an array or to those of a list; wait for it.
+
+        The workers add up bytes, zeros but for worker 0's. Horovod 0.28.1's own broadcast may read
+        a name that is freed by then, and crash (``EnqueueTensorBroadcast`` in operations.cc).
+        """
+        first = value.asnumpy()
+        content = mx.nd.array(first.ravel().view(np.uint8) * (self.rank == 0), dtype="uint8")
+        self._add_up(f"first {key}", content, priority)
+        first = content.asnumpy().view(first.dtype).reshape(first.shape)
+        _copy(mx.nd.array(first, dtype=first.dtype), out if isinstance(out, list) else [out])
 
     def _add_up(self, key, array, priority):
         self._hvd.allreduce_(array, op=self._hvd.Sum, name=f"sum {key}", priority=priority)

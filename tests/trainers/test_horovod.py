@@ -94,6 +94,34 @@ exit_with(main, "p.py")
 """
 
 
+def test_first_values_come_bit_for_bit_and_horovods_own_broadcast_is_not_used(tmp_path):
+    (tmp_path / "p.py").write_text(FIRST_VALUES)
+    job = launch(tmp_path, "-n", 2, "-s", 0, sys.executable, tmp_path / "p.py")
+    assert job.status == 0, job.text()
+    assert sorted(job.stdout.splitlines()) == [f"[worker {rank}] 100" for rank in (0, 1)]
+
+
+FIRST_VALUES = """
+import mxnet_setup
+import mxnet as mx
+import numpy as np
+import trainers.horovod
+from ground.failure import exit_with
+
+def main():
+    store = mx.kv.create("horovod")
+    store._hvd.broadcast_ = None  # with small values it crashed one worker in three
+    bits = np.array([0x80000000, 0x7FA00001, 1, 0x3F800000], np.uint32)  # -0, a NaN, the least, 1
+    value = mx.nd.array(bits.view(np.float32) if store.rank == 0 else np.ones(4))
+    outs = [mx.nd.zeros(4) for _ in range(100)]
+    for number, out in enumerate(outs):
+        store.broadcast(number, value, out)
+    print(sum((out.asnumpy().view(np.uint32) == bits).all() for out in outs))
+
+exit_with(main, "p.py")
+"""
+
+
 @pytest.mark.long
 def test_a_job_that_lost_a_worker_is_started_again(tmp_path):
     words = ("-n", 2, "-s", 0, "--max-restarts", 1, "--min-uptime", 0, *TRAIN)
