@@ -76,6 +76,15 @@ def is_second_srun(pid, command, found):
     return bool(command.startswith("srun ") and parent and found.get(int(parent[1])) == command)
 
 
+def hold(pid):
+    """Stop a process: a signal to one whose work is done, and that is ending, changes nothing."""
+    os.kill(pid, signal.SIGSTOP)
+    while not re.search(r"State:\s*[Tt]", about(pid, "status")):
+        if not re.search(r"State:\s*[^ZX]", about(pid, "status")):
+            raise ProcessLookupError
+        time.sleep(0.01)
+
+
 def kill_one(job, launcher, dice):
     """Kill somebody: which process, its command, its role, is it the launcher that submitted?"""
     pid, victim = dice.choice(victims(job))
@@ -84,7 +93,10 @@ def kill_one(job, launcher, dice):
     environ = about(pid, "environ")
     role = re.search(r"\0LAUNCH_MARK_\w+=(scheduler|server|worker)", environ)
     is_inside = launcher not in CANCEL or "\0LAUNCH_SUBMITTED=" in environ
+    hold(pid)
     os.kill(pid, number)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)
     return number, victim, role and role[1], "launch.py" in victim and not is_inside
 
 
@@ -160,7 +172,7 @@ def strike(job, launcher, dice, moment):
     has_begun = "[worker " in job.text()
     try:
         number, victim, role, is_outside = kill_one(job, launcher, dice)
-    except ProcessLookupError:  # it has ended just now
+    except ProcessLookupError:  # it has just ended
         number, victim, role, is_outside = kill_one(job, launcher, dice)
     if is_outside and number == signal.SIGKILL:
         cancel_orphan(job, launcher)
