@@ -93,6 +93,22 @@ def test_a_stopped_supervisor_counts_as_lost(tmp_path):
     assert not job.left()
 
 
+@pytest.mark.parametrize("is_launcher_first", [False, True])
+def test_a_machine_that_stood_still_loses_no_job(tmp_path, is_launcher_first):
+    """Longer than any silence is borne, as a virtual machine that is moved; nobody was silent."""
+    job = Job(tmp_path, "-n", 1, "-s", 1, "--no-check", "echo up; exec sleep 18")
+    job.wait_for("[worker 0] up")
+    processes = [*supervisor_and_guard(job), job.pid]
+    for pid in processes:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(16)
+    for pid in reversed(processes) if is_launcher_first else processes:
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.3)
+    assert job.wait(40) == 0, job.text()
+    assert not job.left(5)
+
+
 @pytest.mark.parametrize("escape", ["setsid sleep 77 &", "(setsid sleep 77 &) &", "sleep 77 &"])
 def test_what_a_worker_forked_goes_when_its_supervisor_is_killed(tmp_path, escape):
     command = shell(worker0=f"{escape} echo up; exec sleep 60")

@@ -103,12 +103,16 @@ def guard(pipe, mark, supervisor, silence_s):
     """Wait until the supervisor ends or falls silent, then kill all its processes.
 
     The pipe brings records of eight bytes: `+` or `-` and the number of a session, or a heartbeat.
+    Silence is counted in seconds that this process has waited: not while the machine stood still.
     """
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    sessions = set()
-    while select.select([pipe], [], [], silence_s)[0]:
-        record = os.read(pipe, 8)
+    sessions, waited_s = set(), 0
+    while waited_s < silence_s:
+        if not select.select([pipe], [], [], 1)[0]:
+            waited_s += 1
+            continue
+        record, waited_s = os.read(pipe, 8), 0
         if not record:
             break
         if record[:1] in b"+-":

@@ -40,7 +40,7 @@ class Supervisor:
         self.held = False  # the launcher cannot take output now; all else goes on
         self.mark = self.guard_pid = self.guard_pipe = None
         self.listener = self.claim = None
-        self.heard = self.beaten = time.monotonic()
+        self.heard = self.beaten = self.looked = time.monotonic()
         self.orders = {  # what the launcher can ask for
             "beat": lambda: None,  # it lives, and was heard
             "hold": self.hold,
@@ -164,6 +164,9 @@ class Supervisor:
         if self.guard_pid and os.waitpid(self.guard_pid, os.WNOHANG)[0]:
             self.guard_pid = None
             self.leave("its guard was killed")
+        if now - self.looked > SILENCE_S / 2:  # this machine stood still
+            self.heard = now
+        self.looked = now
         if now - self.heard > SILENCE_S:
             self.leave(f"nothing was heard from the launcher for {SILENCE_S} s")
         if now - self.beaten > 1:
