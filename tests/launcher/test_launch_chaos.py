@@ -95,8 +95,10 @@ def kill_one(job, launcher, dice):
     is_inside = launcher not in CANCEL or "\0LAUNCH_SUBMITTED=" in environ
     hold(pid)
     os.kill(pid, number)
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGCONT)
+    for held in pid, job.pid:  # nsenter stops with the launcher that it has started
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(held, signal.SIGCONT)
+        time.sleep(0.2)
     return number, victim, role and role[1], "launch.py" in victim and not is_inside
 
 
