@@ -28,7 +28,7 @@ def notebook(tmp_path):
 
 def refresh(*words):
     command = [sys.executable, TOOL, *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=200)
 
 
 def test_outputs_are_kept_and_the_time_is_brought_up_to_date(notebook, tmp_path):
