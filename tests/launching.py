@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).parent.parent
 PROGRAM = str(ROOT / "cifar10_dist" / "cifar10_dist.py")
 TRAIN = (sys.executable, PROGRAM)  # a command for the launcher
 PROGRAMS = ROOT / "tests" / "programs"
-BUSY = 2  # times as long as on a quiet machine: other tests compute beside this one
+BUSY = 2  # every limit is so many times what a quiet machine would be given
 SUM_RANKS = str(PROGRAMS / "sum_ranks.py")
 # Each of pytest's processes has a cluster of its own.
 CLUSTER = ROOT / ".cluster" / f"test-{os.environ.get('PYTEST_XDIST_WORKER', 0)}"
@@ -72,11 +72,12 @@ class Job:
 
     def wait(self, timeout=60):
         """The exit status."""
+        limit_s = BUSY * timeout
         try:
-            self.status = self.popen.wait(BUSY * timeout)
+            self.status = self.popen.wait(limit_s)
         except subprocess.TimeoutExpired:
             self.popen.kill()
-            raise AssertionError(f"still running, {BUSY * timeout} s:\n{self.text()}") from None
+            raise AssertionError(f"still running after {limit_s} s:\n{self.text()}") from None
         return self.status
 
     def finish(self, timeout):

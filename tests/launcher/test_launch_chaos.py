@@ -77,7 +77,7 @@ def is_second_srun(pid, command, found):
 
 
 def hold(pid):
-    """Stop a process: a signal to one whose work is done, and that is ending, changes nothing."""
+    """Stop a process, so that it does not end by itself just before it is killed."""
     os.kill(pid, signal.SIGSTOP)
     while not re.search(r"State:\s*[Tt]", about(pid, "status")):
         if not re.search(r"State:\s*[^ZX]", about(pid, "status")):
@@ -95,7 +95,7 @@ def kill_one(job, launcher, dice):
     is_inside = launcher not in CANCEL or "\0LAUNCH_SUBMITTED=" in environ
     hold(pid)
     os.kill(pid, number)
-    for held in pid, job.pid:  # nsenter stops with the launcher that it has started
+    for held in pid, job.pid:  # nsenter has stopped, too, if its child is the victim
         with contextlib.suppress(ProcessLookupError):
             os.kill(held, signal.SIGCONT)
         time.sleep(0.2)

@@ -95,7 +95,7 @@ def test_a_stopped_supervisor_counts_as_lost(tmp_path):
 
 @pytest.mark.parametrize("is_launcher_first", [False, True])
 def test_a_machine_that_stood_still_loses_no_job(tmp_path, is_launcher_first):
-    """Longer than any silence is borne, as a virtual machine that is moved; nobody was silent."""
+    """All stop for longer than a silence may last, as when a virtual machine is moved."""
     job = Job(tmp_path, "-n", 1, "-s", 1, "--no-check", "echo up; exec sleep 18")
     job.wait_for("[worker 0] up")
     processes = [*supervisor_and_guard(job), job.pid]

@@ -18,7 +18,7 @@ PATIENCE_MS = 120_000  # other tests keep the processors busy
 PHONE = {"width": 390, "height": 844}
 
 
-def look(page, path, with_axe):
+def look(page, path):
     """Return what one page prints, asks for, weighs, how wide it is, and what axe says of it."""
     told, asked = [], []
     page.on("console", lambda message: told.append(message.text))
@@ -37,10 +37,10 @@ def look(page, path, with_axe):
         "broken_images": page.evaluate(
             "[...document.images].filter(i => !i.naturalWidth).map(i => i.src)"
         ),
-        "axe": violations(page) if with_axe else [],
+        "axe": violations(page),
     }
     page.emulate_media(color_scheme="dark")
-    found["axe_dark"] = violations(page, runOnly=["color-contrast"]) if with_axe else []
+    found["axe_dark"] = violations(page, runOnly=["color-contrast"])
     return {"console": told, **found}
 
 
@@ -63,8 +63,6 @@ def main():
     paths = sorted(SITE.rglob("*.html"))
     if sys.argv[1:]:
         paths = [SITE / name for name in sys.argv[1:]]
-    # Pages of source code look alike, and cost axe as much as all others: the longest will do.
-    sources = sorted(SITE.rglob("*.py.html"), key=lambda path: path.stat().st_size)
     found = {}
     with sync_playwright() as playwright:
         # Root may not use Chromium's sandbox.
@@ -73,8 +71,7 @@ def main():
         for path in paths:
             page = context.new_page()
             page.set_default_timeout(PATIENCE_MS)
-            name = path.relative_to(SITE).as_posix()
-            found[name] = look(page, path, with_axe=path not in sources[:-1])
+            found[path.relative_to(SITE).as_posix()] = look(page, path)
             page.close()
         page = browser.new_page()
         searched = search(page, "staleness")

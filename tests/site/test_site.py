@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup
 from launching import ROOT
 from make_site import relink
 
-TIME_BUDGET_S = 250
+TIME_BUDGET_S = 330
 SITE = ROOT / "build" / "site"
 PYTHON = ROOT / ".venv-site" / "bin" / "python"
 HERE = Path(__file__).parent

@@ -154,7 +154,7 @@ def test_workers_that_wait_for_one_at_its_end_get_a_hint(tmp_path, way, with_us)
     job = start(tmp_path, "ends.py", way, with_us=with_us)
     job.wait_for("came to the end of the program, and worker ")
     job.interrupt()
-    job.finish(timeout=100)
+    job.finish(timeout=30)
 
 
 def test_the_program_that_the_notebooks_readme_shows_gives_the_same_weights_on_1_to_3(tmp_path):
