@@ -60,8 +60,9 @@ application | container)
     ;;
 *) echo "yarn: $what is not written" >&2; exit 1 ;;
 esac
-# Quick to start, and small; DistributedShell's own Java inherits it.
-export JAVA_TOOL_OPTIONS="-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+# Quick to start, small, and without files in /tmp; DistributedShell's own Java inherits it.
+export JAVA_TOOL_OPTIONS="-XX:+UseSerialGC -XX:TieredStopAtLevel=1 \\
+    -XX:-UsePerfData -Djava.io.tmpdir={HADOOP}/tmp"
 exec "$JAVA_HOME/bin/java" -Xmx128m --add-opens=java.base/java.lang=ALL-UNNAMED \\
     -cp "$classes" $class "$@"
 """
@@ -79,6 +80,7 @@ SITE = {
         "yarn.nodemanager.hostname": "{host}",
         "yarn.nodemanager.local-dirs": f"{HADOOP}/local",
         "yarn.nodemanager.log-dirs": f"{HADOOP}/logs",
+        "yarn.node-attribute.fs-store.root-dir": f"{HADOOP}/attributes",
         "yarn.application.classpath": f"{HADOOP},{{jars}}/*",
         # only asked for; a host has room for a worker and a server of 1 GB each, not for two
         "yarn.nodemanager.resource.memory-mb": "3072",
@@ -172,7 +174,7 @@ def start(folder, name):
     """Start the daemons of one host, inside it."""
     path = f"{pathlib.Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
     known = {"host": name, "jars": folder.parent / "d1" / "jars", "path": path}
-    os.mkdir(HADOOP)
+    os.makedirs(f"{HADOOP}/tmp")
     for file, values in SITE.items():
         text = site({key: value.format(**known) for key, value in values.items()})
         pathlib.Path(HADOOP, file).write_text(text)
