@@ -20,6 +20,8 @@ module, in this order; servers and the scheduler never return from it, as from `
 - scikit-learn and scipy.stats: MXNet imports them, with pandas, for mxnet.model.FeedForward (which
   Gluon replaced) and for its own tests. Without them the import takes two thirds of the time,
   which every process of a job pays. They stay away from MXNet only.
+- setuptools: it puts itself in the place of Python's distutils, of which MXNet and GluonCV want to
+  compare versions: a tenth of the import. (Python 3.12 has no distutils: there it stays.)
 - Jobs: a worker ends at once on an exception, also in a callback from MXNet (ground/endings.py).
   Faults of MXNet that make weights wrong, or a job hang, are mended (ground/corrections.py).
 """
@@ -121,6 +123,13 @@ def restore_numpy_names():
         vars(numpy).setdefault(builtin.__name__, builtin)
 
 
+def keep_setuptools_out():
+    """Let distutils be Python's own; who imports setuptools still gets it."""
+    hack = sys.modules.get("_distutils_hack")  # loaded at the start of Python
+    if hack and sys.version_info < (3, 12):
+        hack.remove_shim()
+
+
 class NotForMXNet:
     """A finder that hides what MXNet can do without, as long as mxnet is being imported."""
 
@@ -142,6 +151,7 @@ remove_inherited_port()
 keep_freed_memory()
 load_cuda_libraries()
 restore_numpy_names()
+keep_setuptools_out()
 sys.meta_path.insert(0, NotForMXNet)
 serve_if_told()
 if os.environ.get("DMLC_ROLE") == "worker":

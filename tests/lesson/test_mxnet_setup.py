@@ -4,6 +4,7 @@ import ctypes
 import os
 import subprocess
 import sys
+from importlib import util
 from pathlib import Path
 
 import mxnet_setup
@@ -99,6 +100,24 @@ def test_mxnet_is_imported_without_what_it_does_without_and_others_have_it():
     heavy = "{'sklearn', 'pandas', 'scipy.stats'}"
     code = f"import sys, mxnet; print({heavy} & set(sys.modules))\nimport sklearn, scipy.stats"
     assert after_import(code) == "set()"
+
+
+@pytest.mark.skipif(util.find_spec("setuptools") is None, reason="needs setuptools")
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python 3.12 has no distutils")
+def test_setuptools_comes_with_neither_mxnet_nor_gluoncv_and_is_there_for_others():
+    code = """
+import sys, warnings, mxnet, gluoncv
+print({"setuptools", "pkg_resources"} & set(sys.modules))
+warnings.simplefilter("ignore")  # setuptools says that it comes after distutils
+import setuptools
+print(setuptools.setup.__name__)
+"""
+    assert after_import(code).splitlines() == ["set()", "setup"]
+
+
+def test_mxnets_own_comparison_of_versions_works():
+    code = "from mxnet import np; print(np.empty_like(np.ones(2), dtype='int8').dtype)"
+    assert after_import(code) == "int8"
 
 
 def test_mxnet_setup_imports_where_neither_mxnet_nor_numpy_is_installed():
