@@ -10,6 +10,7 @@ without AVX-512 MXNet refuses it.
 import contextlib
 import ctypes
 import gc
+import itertools
 import sys
 import time
 
@@ -27,7 +28,9 @@ PROCESSOR_HAS = {"avx512_bf16", "amx_bf16"}  # one of them
 TYPES = ("float32", "bfloat16")
 # Of the steps after the first, the fastest counts: other programs may slow down any of them.
 TIMED_S = 0.2  # of steps of one type before the other is measured; at least one step
-TRIAL_S = 1.5  # after this time the trial ends; each type is measured at least once
+CLEARLY = 1.05  # bfloat16 must be faster by this factor: else float32, which loses no digits
+LEAD = 2  # rounds that one type must win more than the other
+MOST_ROUNDS = 9
 
 
 def choose_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
@@ -102,14 +105,41 @@ def faster_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
     if saved in TYPES:
         return saved, "as in the checkpoint"
     began = time.monotonic()
-    speeds = measure_speeds(net, ctx, args.batch_size, args.image_shape, workers)
-    found = ", ".join(f"{dtype} {speed:.0f}" for dtype, speed in zip(TYPES, speeds))
-    reason = f"{found} samples/s a worker, measured in {time.monotonic() - began:.1f} s"
-    return TYPES[int(np.argmax(speeds))], reason
+    rounds = measure_steps(net, ctx, args.batch_size, args.image_shape, workers)
+    dtype, fastest = decide(rounds)
+    found = ", ".join(f"{dtype} {args.batch_size / s:.0f}" for dtype, s in zip(TYPES, fastest))
+    return dtype, f"{found} samples/s a worker, measured in {time.monotonic() - began:.1f} s"
 
 
-def measure_speeds(net, ctx, batch_size, image_shape, workers):
-    """Return the samples/s of the slowest worker in each of ``TYPES``.
+def decide(rounds):
+    """Take rounds until one type is clearly the faster; a doubtful difference keeps float32.
+
+    Parameters
+    ----------
+    rounds : iterator of array_like, shape (2,)
+        Seconds of a step in each of ``TYPES``.
+
+    Returns
+    -------
+    dtype : {'float32', 'bfloat16'}
+    fastest : ndarray, shape (2,)
+        Seconds of the fastest step in each of ``TYPES``.
+    """
+    fastest, lead = np.full(len(TYPES), np.inf), 0
+    for seconds in itertools.islice(rounds, MOST_ROUNDS):
+        fastest = np.minimum(fastest, seconds)
+        lead += 1 if _is_clear(seconds) else -1
+        if abs(lead) == LEAD:
+            break
+    return TYPES[lead == LEAD and _is_clear(fastest)], fastest
+
+
+def _is_clear(seconds):
+    return bool(seconds[0] > CLEARLY * seconds[1])
+
+
+def measure_steps(net, ctx, batch_size, image_shape, workers):
+    """Measure the types in turn; yield the seconds of a step of the slowest worker in each.
 
     All workers take their steps at the same time, as in a training, where all wait for the slowest.
 
@@ -131,15 +161,12 @@ def measure_speeds(net, ctx, batch_size, image_shape, workers):
     if starts_with_batchnorm(net):  # as network_by_name has it
         for part in data:
             part.attach_grad()
-    fastest = np.full(len(TYPES), np.inf)
-    took, began = 0, time.monotonic()
-    while took < TRIAL_S:
-        for i, dtype in enumerate(TYPES):
-            step_s = step_time(copy_in(dtype, net, ctx), data, labels, workers)
-            fastest[i] = min(fastest[i], step_s)
+    while True:
+        seconds = []
+        for dtype in TYPES:
+            seconds.append(step_time(copy_in(dtype, net, ctx), data, labels, workers))
             give_back_memory()
-        took, *slowest = workers.gather([time.monotonic() - began, *fastest]).max(axis=0)
-    return batch_size / np.array(slowest)
+        yield workers.gather(seconds).max(axis=0)
 
 
 def copy_in(dtype, net, ctx):

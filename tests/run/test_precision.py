@@ -14,7 +14,7 @@ from launching import PROGRAMS, accuracies, launch, train
 from networks.by_name import network_by_name
 from processors import needs_avx512
 from restarting import ENVIRONMENT, assert_same, finished, training
-from run.precision import PROCESSOR_HAS, choose_dtype, copy_in, faster_dtype
+from run.precision import PROCESSOR_HAS, choose_dtype, copy_in, decide, faster_dtype
 from workers import Workers
 
 TIME_BUDGET_S = 70
@@ -47,9 +47,30 @@ def choose(net, cpuinfo, saved=None):
 
 
 def assert_the_faster(dtype, told):
-    """The figures are rounded: where they are the same, either type is right."""
+    """The figures are rounded, and rounds may disagree with the fastest: then it is float32."""
     float32, bfloat16 = map(int, TOLD.search(told).groups())
-    assert dtype == ("float32" if float32 > bfloat16 else "bfloat16") or float32 == bfloat16
+    assert dtype == "float32" or bfloat16 > float32
+
+
+@pytest.mark.parametrize(
+    ("rounds", "dtype", "fastest"),
+    [
+        ([(2.0, 1.0), (2.1, 1.1), (0.1, 9.0)], "bfloat16", (2.0, 1.0)),  # two rounds are enough
+        ([(1.0, 2.0), (1.0, 2.0), (9.0, 0.1)], "float32", (1.0, 2.0)),
+        ([(1.04, 1.0), (1.04, 1.0)], "float32", (1.04, 1.0)),  # not clearly
+        (
+            [(2.0, 1.0), (2.0, 9.0), (2.0, 1.0), (2.0, 1.0)],
+            "bfloat16",
+            (2.0, 1.0),
+        ),  # disturbed once
+        ([(9.0, 1.0), (8.0, 1.0), (1.0, 2.0)], "bfloat16", (8.0, 1.0)),
+        ([(9.0, 1.0), (1.0, 2.0), (9.0, 1.0), (9.0, 1.0)], "float32", (1.0, 1.0)),  # doubtful
+        ([(2.0, 1.0), (1.0, 2.0)] * 9, "float32", (1.0, 1.0)),  # no end: after nine rounds
+    ],
+)
+def test_two_rounds_more_decide_and_a_doubt_keeps_float32(rounds, dtype, fastest):
+    found, times = decide(iter(rounds))
+    assert found == dtype and tuple(times) == fastest
 
 
 @needs_avx512
