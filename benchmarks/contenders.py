@@ -1,5 +1,6 @@
 """The programs that are compared, as commands of their own, and how to read what they print."""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -16,6 +17,9 @@ from measured import PEERS_PYTHON, ROOT
 PEERS = Path(__file__).resolve().parent / "peers"
 OURS = [sys.executable, "cifar10_dist/cifar10_dist.py"]
 LAUNCH = [sys.executable, "tools/launch.py", "--launcher", "local"]
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+RING = ["--kv-store", "horovod"]
+HAS_HOROVOD = importlib.util.find_spec("horovod") is not None
 TIME_LIMIT_S = 3600
 # Threads and the like are for the programs to choose.
 CHOSEN_ELSEWHERE = re.compile(r"OMP_|MKL_|MXNET_|KMP_|TORCH|PYTHONPATH")
@@ -155,6 +159,13 @@ def torch(network="resnet18", batch_size=256, steps=40, workers=1, lines=10, opt
         return [str(PEERS_PYTHON), *command]
     launcher = ["-m", "torch.distributed.run", "--nproc-per-node", str(workers)]
     return [str(PEERS_PYTHON), *launcher, *command]
+
+
+def has_horovod():
+    """Tell whether Horovod can be measured; say so if it cannot."""
+    if not HAS_HOROVOD:
+        print("left out: Horovod, which needs `make setup HOROVOD=1`", flush=True)
+    return HAS_HOROVOD
 
 
 # Prints how much memory a program took at most.

@@ -1,6 +1,5 @@
 """What is compared with what: the groups of programs that `bench.py` measures."""
 
-import importlib.util
 import shutil
 import statistics
 import sys
@@ -8,24 +7,27 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from between_hosts import SLOW, link, many_hosts, wire
 from comparison import there_and_back
-from contenders import LAUNCH, PEERS, ours, run, torch, with_peak_memory
-from growth import run_job
-from growth_model import Future, bytes_a_second, fit, in_turn, overlapped, servers_everywhere
-from hosts import cluster
+from contenders import (
+    LAUNCH,
+    ONE_THREAD,
+    PEERS,
+    RING,
+    has_horovod,
+    ours,
+    run,
+    torch,
+    with_peak_memory,
+)
 from measured import ROOT
 from report import Row
 from rungs import RUNGS
-from step_rows import SAME
 
 # The default of a malloc setting: mxnet_setup leaves malloc alone when it finds one.
 KEEPS_NOTHING = {"GLIBC_TUNABLES": "glibc.malloc.arena_test=8"}
-ONE_THREAD = {"OMP_NUM_THREADS": "1"}
-RING = ["--kv-store", "horovod"]
-HAS_HOROVOD = importlib.util.find_spec("horovod") is not None
 # MXNet refuses bfloat16 on other processors.
 DTYPES = ("float32", "bfloat16")[: 1 + ("avx512bw" in Path("/proc/cpuinfo").read_text())]
-FRAMES = 1448 / 1514  # of the bytes that a cable counts: the rest is headers
 PEAK = [sys.executable, "benchmarks/peak.py"]
 # Settings of the fast network among which images held out of the training set choose.
 SETTINGS = tuple(["--pad-size", p, "--lr", lr] for p in ("1", "2") for lr in ("0.375", "0.5"))
@@ -300,119 +302,6 @@ def published(options):
     return turns, rows
 
 
-def wire(workers):
-    """Bytes that all hosts send in a step, over 2 (W - 1) G: what a ring, too, would send."""
-
-    def group(options):
-        hosts = options.stack.enter_context(cluster(workers))
-
-        def count(command):
-            before = hosts.bytes_sent()
-            figures = run(command)
-            return dict(figures, bytes=hosts.bytes_sent() - before)
-
-        runs = {
-            f"{steps} steps": partial(
-                count, hosts.ours(ours(batch_size=16, steps=steps, hosts=workers), workers)
-            )
-            for steps in (10, 50)
-        }
-
-        def rows(found):
-            more, less = (found[f"{n} steps"] for n in (50, 10))
-            found["sent"] = [{"size": (m["bytes"] - s["bytes"]) / 40} for m, s in zip(more, less)]
-            ideal = 2 * (workers - 1) * 4 * more[0]["parameters"]
-            found["2 (W - 1) G"] = [{"size": ideal}] * len(more)
-            title = f"bytes sent in a step by {workers} hosts / 2 (W - 1) G"
-            yield Row(title, "sent", "2 (W - 1) G", "size", 1.08, is_upper_limit=True)
-
-        return runs, rows
-
-    group.__doc__ = wire.__doc__
-    return group
-
-
-def has_horovod():
-    """Tell whether Horovod can be measured; say so if it cannot."""
-    if not HAS_HOROVOD:
-        print("left out: Horovod, which needs `make setup HOROVOD=1`", flush=True)
-    return HAS_HOROVOD
-
-
-def link(rate, batch_size=128, aim=None, limit_aim=None, steps=20, lines=5):
-    """Two hosts with cables of a rate: ours by servers and by Horovod, DDP, and the limit."""
-
-    def group(options):
-        hosts = options.stack.enter_context(cluster(2, rate))
-        size = {"batch_size": batch_size, "steps": steps, "lines": lines}
-        program = ours(**size, hosts=2)
-        alone = ours(**size, options=["--kv-store", "local"])
-        runs = {
-            "ours": partial(run, hosts.ours(program, 2)),
-            "ddp": partial(run, hosts.torch(torch(**size, options=["--channels-last"]))),
-            "independent": partial(run, alone, alone, env=ONE_THREAD),
-        }
-        if has_horovod():
-            runs["ring"] = partial(run, hosts.ours([*program, *RING], 2))
-
-        def rows(found):
-            title = f"two hosts at {rate}, ResNet-18, batch {batch_size}"
-            yield Row(f"{title}: ours / DDP", "ours", "ddp", "speed", aim)
-            for name, other in (("DDP", "ddp"), ("servers", "ours")) if "ring" in found else ():
-                yield Row(f"{title}: ours by Horovod / {name}", "ring", other, "speed")
-            # No step is shorter than its computing, nor than its bytes with their headers.
-            size = 4 * found["ours"][0]["parameters"]
-            sending_s = servers_everywhere(2, size, FRAMES * bytes_a_second(rate))
-            found["a step"] = [{"step_s": batch_size / run["speed"]} for run in found["ours"]]
-            found["limit"] = [
-                {"step_s": max(batch_size / run["speed"], sending_s)}
-                for run in found["independent"]
-            ]
-            what = f"{title}: time of a step / the limit of computing and cable"
-            yield Row(what, "a step", "limit", "step_s", limit_aim, is_upper_limit=True)
-
-        return runs, rows
-
-    group.__doc__ = link.__doc__
-    return group
-
-
-def many_hosts(options, workers=(1, 2, 4, 8)):
-    """Workers that sleep instead of computing, on hosts of their own, beside the limit."""
-    most, size = workers[-1], 4 * SAME.elements * SAME.buckets
-    hosts = options.stack.enter_context(cluster(most, SAME.rate))
-    runs = {f"{w} in turn": partial(run_job, hosts, w, w, 0, SAME) for w in workers}
-    runs[f"{most} overlapped"] = partial(run_job, hosts, most, most, 1, SAME)
-    exchange = servers_everywhere(most, size, bytes_a_second(SAME.rate))
-    limits = {
-        "in turn": in_turn(SAME.forward, SAME.backward, exchange),
-        "overlapped": overlapped(SAME.forward, SAME.backward, exchange, SAME.buckets),
-    }
-
-    def rows(found):
-        for way, limit in limits.items():
-            found[f"limit {way}"] = [{"step_s": limit}] * len(found[f"{most} {way}"])
-            title = f"{most} workers on simulated hosts at {SAME.rate}, {way}: step / limit"
-            figures = f"{most} {way}", f"limit {way}", "step_s"
-            yield Row(title, *figures, 1.08, is_upper_limit=True)
-        together = zip(*(found[f"{w} in turn"] for w in workers))
-        found["256 hosts"] = [{"share": extrapolated(workers, runs, size)} for runs in together]
-        found["computing"] = [{"share": 1.0}] * len(found["256 hosts"])
-        title = "256 hosts at 100 Gbit/s, extrapolated: time of computing / of a step"
-        yield Row(title, "256 hosts", "computing", "share", 0.90)
-
-    return runs, rows
-
-
-def extrapolated(workers, runs, size):
-    """Return the efficiency of 256 hosts, by the cost of bytes and messages that was measured."""
-    exchanges = [run["step_s"] - SAME.forward - SAME.backward for run in runs]
-    of_many = [run["of_many_s"] for run in runs]
-    round_trip = runs[workers.index(2)]["number_s"]
-    fitted = fit(workers, exchanges, of_many, round_trip, size, bytes_a_second(SAME.rate))
-    return Future().efficiency(256, bytes_a_second("100gbit"), fitted)
-
-
 def ladder(options):
     """From the published way of training to ours, one change at a time."""
     program = [sys.executable, "benchmarks/ladder.py", "--rungs"]
@@ -442,7 +331,6 @@ def ladder(options):
 
 AIMS_128 = ((0.96, 0.90), (1.6, 1.4), (1.15, None))
 AIMS_32 = ((0.90, 0.72), (1.6, 1.2), (1.05, None))
-SLOW = {"steps": 8, "lines": 2}  # a step takes 4 s
 GROUPS = {
     "one-process": Group(one_process, 240),
     "fast": Group(fast_one_process, 86, (2, 2)),
@@ -457,9 +345,9 @@ GROUPS = {
     "ladder": Group(ladder, 213, (1, 1)),
     "bytes-2": Group(wire(2), 42, (1, 1)),
     "bytes-3": Group(wire(3), 60, (1, 1)),
-    "1gbit": Group(link("1gbit", 128, 1.2, 1.05), 132),
-    "100mbit": Group(link("100mbit", 128, 1.03, 1.05, **SLOW), 260, (1, 1)),
-    "1gbit-32": Group(link("1gbit", 32), 110, (1, 1), by_name=True),
-    "100mbit-32": Group(link("100mbit", 32, **SLOW), 250, (1, 1), by_name=True),
+    "1gbit": Group(link("1gbit", 128, aim=1.2, limit_aim=1.05, float16_aim=1.2), 165),
+    "100mbit": Group(link("100mbit", 128, aim=1.03, limit_aim=1.05, **SLOW), 305, (1, 1)),
+    "1gbit-32": Group(link("1gbit", 32), 152, (1, 1), by_name=True),
+    "100mbit-32": Group(link("100mbit", 32, **SLOW), 295, (1, 1), by_name=True),
     "hosts-8": Group(many_hosts, 210, (1, 1)),
 }

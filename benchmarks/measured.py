@@ -8,6 +8,7 @@ bench.py writes the list of files beside the results, in the form that `sha256su
 
 import hashlib
 import platform
+import re
 import subprocess
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +22,8 @@ FILES = (
     "tools/launcher/**/*.py",
     "benchmarks/peers/*",
     *(f"benchmarks/{name}.py" for name in ("ladder", "rungs", "loading", "peak", "growth_worker")),
-    *(f"benchmarks/{name}.py" for name in ("contenders", "groups", "hosts")),  # steps and options
+    # steps and options
+    *(f"benchmarks/{name}.py" for name in ("contenders", "groups", "between_hosts", "hosts")),
 )
 TORCH_VERSION = """
 import importlib.util, runpy
@@ -51,17 +53,37 @@ def changed_files(listed=LIST, root=ROOT):
 @lru_cache(None)
 def where():
     """Describe what every row is measured with."""
-    cores = [
-        line.partition(":")[2].strip()
-        for line in Path("/proc/cpuinfo").read_text().splitlines()
-        if line.startswith("model name")
-    ]
     return {
-        "machine": f"{len(cores)} x {cores[0]}" if cores else platform.processor(),
+        "machine": machine(Path("/proc/cpuinfo").read_text()) or platform.processor(),
         "python": platform.python_version(),
         "commit": commit(),
         "torch": _printed(str(PEERS_PYTHON), "-c", TORCH_VERSION),
     }
+
+
+def machine(cpuinfo):
+    """Name the processors, with family and model where their name has no number of a model.
+
+    Parameters
+    ----------
+    cpuinfo : str
+        What ``/proc/cpuinfo`` holds.
+
+    Returns
+    -------
+    str
+        Like ``2 x AMD EPYC, family 25 model 1``; empty if the processors have no name.
+    """
+    pairs = re.findall(r"^(.*?)\s*: *(.*)$", cpuinfo, re.MULTILINE)
+    names = [value for key, value in pairs if key == "model name"]
+    if not names:
+        return ""
+    text = f"{len(names)} x {names[0]}"
+    fields = dict(pairs)
+    # A number has three characters or more, like 7763, 9B14 and 6248; after the @ is the clock.
+    if re.search(r"\d\w\w", names[0].partition("@")[0]) or "cpu family" not in fields:
+        return text
+    return f"{text}, family {fields['cpu family']} model {fields['model']}"
 
 
 def commit():

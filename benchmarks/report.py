@@ -103,7 +103,7 @@ class Tables:
             "",
         ]
         words = {"machine": "", "python": "Python ", "torch": "PyTorch "}
-        ran = {k: ", ".join(dict.fromkeys(row[k] for row in rows if row.get(k))) for k in words}
+        ran = {k: "; ".join(dict.fromkeys(row[k] for row in rows if row.get(k))) for k in words}
         lines.append(" · ".join(words[k] + ran[k] for k in words if ran[k]))
         if any(_load(row) >= NOTICED for row in rows):
             lines += ["", "*Under load*: so many processors were busy with something else."]

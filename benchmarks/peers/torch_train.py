@@ -17,6 +17,7 @@ import time
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook
 from torch.nn.parallel import DistributedDataParallel
 from torch_networks import create_network
 
@@ -30,6 +31,7 @@ def parse_args():
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--compile", action="store_true", help="by torch.compile, one process")
+    parser.add_argument("--fp16-hook", action="store_true", help="DDP: send gradients in float16")
     parser.add_argument("--threads", type=int, help="of one process; default: all it may use")
     return parser.parse_args()
 
@@ -57,6 +59,8 @@ def main():
     model = torch.compile(net) if args.compile else net
     if num_workers > 1:
         model = DistributedDataParallel(net, gradient_as_bucket_view=True, static_graph=True)
+        if args.fp16_hook:
+            model.register_comm_hook(None, fp16_compress_hook)
     data = torch.rand(args.batch_size, 3, 32, 32).to(memory_format=memory_format)
     label = torch.randint(0, 10, (args.batch_size,))
     start = time.time()

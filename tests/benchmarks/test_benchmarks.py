@@ -15,13 +15,14 @@ import groups
 import load
 import peak
 from bench import figures, minutes
+from between_hosts import extrapolated, link
 from comparison import Ratio, ratio, take_turns, verdict
 from contenders import Failed, ours, read, run
-from groups import GROUPS, extrapolated
+from groups import GROUPS
 from growth_model import Fit, Future, bytes_of_host
 from kept import Kept
 from launching import ROOT
-from measured import changed_files, measured_files
+from measured import changed_files, machine, measured_files
 from record_files import write as write_records
 from report import BEGIN, END, Row, Tables
 
@@ -170,6 +171,22 @@ def test_slow_ways_of_pytorch_are_tried_in_one_round_only(monkeypatch, dtypes):
     assert shares["ResNet-18, one process, float32: share of the processor's peak"] == [30e9] * 2
 
 
+def test_gradients_in_float16_are_compared_with_those_of_ddp_and_with_float32():
+    hosts = Namespace(ours=lambda program, workers: program, torch=lambda program: program)
+    stack = Namespace(enter_context=lambda cluster: hosts)  # starts no hosts
+    runs, rows = link("1gbit", float16_aim=1.3)(Namespace(stack=stack))
+    commands = {name: runs[name].args[0] for name in ("ours", "ddp")}
+    assert runs["ours in float16"].args[0] == [*commands["ours"], "--gc-type", "fp16"]
+    assert runs["ddp in float16"].args[0] == [*commands["ddp"], "--fp16-hook"]
+    found = {name: [{"speed": 100.0, "parameters": 11e6}] for name in runs}
+    half = {row.title: (row.b, row.aim) for row in rows(found) if row.a == "ours in float16"}
+    title = "two hosts at 1gbit, ResNet-18, batch 128"
+    assert half == {
+        f"{title}, gradients sent in float16: ours / DDP": ("ddp in float16", 1.3),
+        f"{title}, ours: gradients in float16 / in float32": ("ours", None),
+    }
+
+
 def test_large_clusters_are_extrapolated_by_the_cost_that_was_measured():
     cost, workers, rate = Fit(share=0.9, fixed=1e-9, latency=1e-4, message=3e-5), (1, 2, 4), 25e6
     runs = [
@@ -265,6 +282,23 @@ def test_kept_runs_are_found_again_but_for_half_a_line_and_by_the_same_program_o
     assert not Kept(["files", 2], tmp_path).runs
     again.forget()
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "name, expected",
+    [
+        ("AMD EPYC", "2 x AMD EPYC, family 25 model 1"),
+        ("AMD 64-Core Processor", "2 x AMD 64-Core Processor, family 25 model 1"),
+        ("Intel Xeon CPU @ 2.20GHz", "2 x Intel Xeon CPU @ 2.20GHz, family 25 model 1"),
+        ("AMD EPYC 7763", "2 x AMD EPYC 7763"),
+        ("AMD EPYC 9B14", "2 x AMD EPYC 9B14"),
+        ("Intel(R) Xeon(R) Gold 6248", "2 x Intel(R) Xeon(R) Gold 6248"),
+    ],
+)
+def test_two_machines_of_one_name_differ_by_family_and_model(name, expected):
+    lines = ("cpu family\t: 25", "model\t\t: 1", f"model name\t: {name}", "power management:", "")
+    assert machine(2 * "\n".join(lines)) == expected
+    assert machine("processor\t: 0\nBogoMIPS\t: 50.00\n") == ""  # as ARM has it
 
 
 def test_files_that_changed_since_they_were_measured_are_named(tmp_path):
