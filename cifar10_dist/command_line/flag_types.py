@@ -30,10 +30,10 @@ def _values(kind, fits, what):
     return _value(split, fits, what)
 
 
-def two_bits(text):
-    """Take 2bit, or none, which is as if the flag were not there."""
-    if text not in ("none", "2bit"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not none or 2bit")
+def compression(text):
+    """Take fp16 or 2bit, or none, which is as if the flag were not there."""
+    if text not in ("none", "fp16", "2bit"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not none, fp16 or 2bit")
     return None if text == "none" else text
 
 

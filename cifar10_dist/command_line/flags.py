@@ -10,6 +10,7 @@ import mxnet as mx
 from command_line.flag_types import (
     SMALL,
     below_one,
+    compression,
     count,
     epochs,
     fraction,
@@ -21,7 +22,6 @@ from command_line.flag_types import (
     positive_triple,
     shape,
     triple,
-    two_bits,
 )
 from ground.environment import is_launched, max_restarts, num_ring_workers, num_servers, uses_p3
 
@@ -159,7 +159,7 @@ FLAGS = {
         Flag("--wd", not_negative, 0.0, "W", "weight decay", fast=0.00133, steers=True),
         Flag("--label-smoothing", below_one, 0.0, "E", "at least 0, below 1", fast=0.2, steers=True),
         Flag("--lookahead", count, 0, "N", "steps between two averagings of the weights; 0: never", fast=5, steers=True),
-        Flag("--gc-type", two_bits, None, "{none,2bit}", "compress the gradients that workers push, dist_sync only; default none", steers=True, checks=[
+        Flag("--gc-type", compression, None, "{none,fp16,2bit}", "send gradients in fewer bits, dist_sync only: fp16: in 16, both ways; 2bit: in 2, one way; default none", steers=True, checks=[
             (lambda a: uses_p3() and a.gc_type, "--gc-type {gc_type} does not go with the launcher's --p3 (DMLC_PS_VAN_TYPE=p3)"),
             (lambda a: a.gc_type and a.kv_store not in SYNC_STORES, "--gc-type {gc_type} needs --kv-store dist_sync, not {kv_store}: start it with tools/launch.py"),
             (lambda a: a.gc_type and a.dtype == "float16", "--gc-type and --dtype float16 exclude each other: float16 gradients are scaled"),

@@ -19,10 +19,18 @@ def first_not_finite(arrays):
     return next((name for name, flag in flags if not flag.asscalar()), None)
 
 
-def check_parameters(net, when):
+def check_parameters(net, when, advice):
     """See that a training can go on; all workers find the same, but for BatchNorm's statistics.
 
     In float16, gradients may be infinite, and their update is skipped: they are not looked at.
+
+    Parameters
+    ----------
+    net : mxnet.gluon.Block
+    when : str
+        With which the message begins.
+    advice : str
+        With which it ends.
 
     Raises
     ------
@@ -32,8 +40,7 @@ def check_parameters(net, when):
     name = first_not_finite((param.name, data) for param in params for data in param.list_data())
     if name:
         raise Diverged(
-            f"{when}: {name} is not finite: the training has diverged and is not saved; "
-            "try a lower --lr"
+            f"{when}: {name} is not finite: the training has diverged and is not saved; {advice}"
         )
 
 

@@ -47,6 +47,9 @@ class Run:
         self.is_over, self._queued = False, deque()
         self._trained = 0.0, (), ()  # of an epoch: seconds, what was counted, what its steps took
         self._slow_worker = SlowWorker()
+        self._advice = "try a lower --lr"  # against infinite weights
+        if args.gc_type == "fp16":
+            self._advice += ", or leave out --gc-type fp16"
         self._is_seeded = draws_numbers(net, args.optimizer)
         name = run_name(args, dtype, workers.count, len(trainer.devices))
         self._progress = Progress(
@@ -95,7 +98,7 @@ class Run:
         self._progress.batch_done(self._epoch, self._steps_done, outputs, labels)
         if self._steps_done % self._args.disp_batches == 0:
             when = f"Epoch[{self._epoch}] Batch [{self._steps_done}]"
-            check_parameters(self._net, when)
+            check_parameters(self._net, when, self._advice)
             warn_of_scores(outputs, when)
         self._queued.append(outputs)  # a request to stop waits for all of these; they take memory
         if len(self._queued) > STEPS_AHEAD:
@@ -111,7 +114,7 @@ class Run:
             If a parameter is not finite: it is neither tested nor saved.
         """
         self._queued.clear()
-        check_parameters(self._net, f"Epoch {epoch}")
+        check_parameters(self._net, f"Epoch {epoch}", self._advice)
         # All is computed: the check has waited for it.
         self._trained = *self._progress.trained(), self._trainer.measure_steps()
         return self._saver.stopped_within(epoch, self._steps_done)

@@ -57,8 +57,9 @@ class Buckets(Exchange):
     def connect(self, store, first_key):
         """Make a key for each bucket, from ``first_key`` on."""
         self._store, self._first_key = store, first_key
-        for key, bucket in enumerate(self.buckets, first_key):
-            store.init(key, bucket[0])
+        self._sent = [self._to_send(bucket) for bucket in self.buckets]
+        for key, arrays in enumerate(self._sent, first_key):
+            store.init(key, arrays[0])
         self.overtakes = "dist" in store.type and not uses_p3()  # P3 has an order of its own
 
     def add_up(self):
@@ -75,7 +76,11 @@ class Buckets(Exchange):
             self._send(number)
 
     def _send(self, number):
-        self._store.pushpull(self._first_key + number, self.buckets[number], priority=-number)
+        self._store.pushpull(self._first_key + number, self._sent[number], priority=-number)
+
+    def _to_send(self, bucket):
+        """Return what travels for a bucket, an array on each device: here the bucket itself."""
+        return bucket
 
     def _new_bucket(self, size, like):
         """Return an array (size,) of zeros on each device of the arrays in ``like``."""

@@ -14,7 +14,7 @@ from mxnet.contrib import amp
 from ground.failure import UsageError
 from trainers.asynchronous import AsyncTrainer, allow_for_staleness, explain_staleness
 from trainers.buckets import Buckets
-from trainers.compression import TwoBits, compression_params
+from trainers.compression import HalfBuckets, TwoBits, compression_params
 from trainers.horovod import HorovodBuckets
 from trainers.lookahead import Lookahead
 from trainers.optimizers import EVERYWHERE, OURS
@@ -110,7 +110,7 @@ def choose_way(plan):
     if plan.workers.is_async:
         return "asynchronous"
     if plan.args.gc_type:
-        return "two bits"
+        return {"fp16": "float16", "2bit": "two bits"}[plan.args.gc_type]
     if plan.store.type == "horovod":
         return "horovod"
     if plan.workers.count > 1:
@@ -137,6 +137,11 @@ def through_horovod(plan):
 def in_shared_memory(plan):
     """Add gradients up in memory that all workers see."""
     return plan.worker_trainer(plan.store, SharedBuckets(plan.shared_memory))
+
+
+def in_float16(plan):
+    """Push gradients in 16 bits each, and pull their sums in 16."""
+    return plan.worker_trainer(plan.store, HalfBuckets())
 
 
 def in_two_bits(plan):
@@ -175,6 +180,7 @@ WAYS = {
     "store": through_store,
     "horovod": through_horovod,
     "shared memory": in_shared_memory,
+    "float16": in_float16,
     "two bits": in_two_bits,
     "asynchronous": asynchronously,
 }

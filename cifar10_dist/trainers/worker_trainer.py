@@ -9,7 +9,14 @@ class Exchange:
 
     This class is for one device and does nothing; other ways inherit from it.
     :class:`WorkerTrainer` calls the methods in this order.
+
+    Attributes
+    ----------
+    loss_scale : float
+        A power of two that all gradients are larger by while they are exchanged.
     """
+
+    loss_scale = 1
 
     def move_gradients(self, params):
         """Place the gradients of a ParameterDict elsewhere; once, before the first backward."""
@@ -82,6 +89,11 @@ class WorkerTrainer(JobTrainer):
             mark_as_used(self.learned)  # MXNet does not where it skips an update
         if self._lookahead:
             self._lookahead.step(self._steps_done)
+
+    @property
+    def loss_scale(self):
+        """The factor of float16, in which a network computes or gradients are sent; else 1."""
+        return super().loss_scale * self._exchange.loss_scale
 
     def explain(self):
         """Say what the exchange of gradients does."""

@@ -57,7 +57,7 @@ WRONG = {
     "--model-prefix build/": "--model-prefix build/: a folder; add how its files begin, as in",
     "--profile /no/where/t.json": "--profile /no/where/t.json: its folder is missing or cannot",
     "--gc-type 2bit": "--gc-type 2bit needs --kv-store dist_sync, not device",
-    "--gc-type 1bit": "'1bit' is not none or 2bit",
+    "--gc-type 1bit": "'1bit' is not none, fp16 or 2bit",
     "--lr-scale staleness": "--lr-scale staleness needs --kv-store dist_async",
     "--num-epoch": "expected one argument",
     "--num-ep 3": "unknown argument '--num-ep'",

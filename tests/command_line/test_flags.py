@@ -142,7 +142,7 @@ def test_a_flag_takes_its_own_default(flag, network):
     "name, taken, refused",
     [
         ("path", ["x", " "], [""]),
-        ("two_bits", ["none", "2bit"], ["1bit", "None", ""]),
+        ("compression", ["none", "fp16", "2bit"], ["1bit", "None", ""]),
         ("positive", ["1", "2147483647"], ["0", "2147483648", "1.5", ""]),
         ("count", ["0", "2147483647"], ["-1", "2147483648"]),
         ("positive_float", ["1e-30", "1e30"], ["0", "9e-31", "1.1e30", "inf", "nan"]),

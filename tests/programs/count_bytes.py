@@ -22,6 +22,7 @@ from trainers.create import create_trainer
 from workers import Workers
 
 STEPS = 5
+WAYS = "--allreduce servers", "--gc-type fp16", "--gc-type 2bit"
 BYTES_ACKED, BYTES_RECEIVED = 120, 128  # offsets in the struct tcp_info of Linux
 
 
@@ -63,8 +64,9 @@ def main():
     store = mx.kv.create("dist_sync")
     workers = Workers(store)
     found = {}
-    for number, options in enumerate((["--allreduce", "servers"], ["--gc-type", "2bit"])):
-        found[" ".join(options)] = count(parse_args(options), Shifted(store, number), workers)
+    for number, options in enumerate(WAYS):
+        args = parse_args(options.split())
+        found[options] = count(args, Shifted(store, number), workers)
     if workers.rank == 0:
         print(json.dumps(found))
     workers.barrier()

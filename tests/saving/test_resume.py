@@ -74,6 +74,7 @@ AVERAGED = ("--optimizer", "nag", "--lookahead", "4")
     [
         (0, ()),
         (2, AVERAGED),
+        (2, ("--gc-type", "fp16")),
         (0, ("--cpus", "2")),
         (0, ("--optimizer", "sgld")),
         pytest.param(2, HOROVOD, marks=pytest.mark.horovod),

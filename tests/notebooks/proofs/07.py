@@ -17,7 +17,8 @@ for workers in range(1, 9):
 if "-H" in hosts:  # real hosts: nothing but 256 kB after a pause is faster than the link
     for w, (seconds, _) in measured.items():
         assert seconds > COMPUTING + (growth_model.bytes_of_host(w, MB * 1e6) - 0.5e6) / RATE
-    assert over_link["2 bits"]["parts_s"]["exchange"] < over_link["32 bits"]["parts_s"]["exchange"]
+    exchange = {kind: fact["parts_s"]["exchange"] for kind, fact in over_link.items()}
+    assert max(exchange["16 bits"], exchange["2 bits"]) < exchange["32 bits"]
 for rate, least, most in (("1gbit", 0.5, 0.72), ("100mbit", 3.7, 3.94)):  # the saved runs
     assert least < lab.saved_resnet18(rate) < most
 
