@@ -123,7 +123,7 @@ def test_the_copy_in_float32_computes_the_same(net):
 
 @pytest.mark.long
 @needs_avx512
-def test_the_copy_computes_what_amp_init_makes_of_the_network(tmp_path):
+def test_the_copy_computes_what_the_trained_network_will(tmp_path):
     job = launch(tmp_path, program=PROGRAMS / "copy_in_bfloat16.py")
     assert job.status == 0 and "the same outputs and gradients\n" in job.stdout, job.text()
 
