@@ -62,28 +62,17 @@ def where():
 
 
 def machine(cpuinfo):
-    """Name the processors, with family and model where their name has no number of a model.
+    """Name the processors of a ``/proc/cpuinfo``: ``2 x AMD EPYC, family 25 model 1``.
 
-    Parameters
-    ----------
-    cpuinfo : str
-        What ``/proc/cpuinfo`` holds.
-
-    Returns
-    -------
-    str
-        Like ``2 x AMD EPYC, family 25 model 1``; empty if the processors have no name.
+    Processors of one name can be of different generations. Empty if they have no name.
     """
     pairs = re.findall(r"^(.*?)\s*: *(.*)$", cpuinfo, re.MULTILINE)
-    names = [value for key, value in pairs if key == "model name"]
-    if not names:
-        return ""
-    text = f"{len(names)} x {names[0]}"
-    fields = dict(pairs)
-    # A number has three characters or more, like 7763, 9B14 and 6248; after the @ is the clock.
-    if re.search(r"\d\w\w", names[0].partition("@")[0]) or "cpu family" not in fields:
-        return text
-    return f"{text}, family {fields['cpu family']} model {fields['model']}"
+    fields, count = dict(pairs), [key for key, _ in pairs].count("model name")
+    if not count or "cpu family" not in fields:
+        return f"{count} x {fields['model name']}" if count else ""
+    return (
+        f"{count} x {fields['model name']}, family {fields['cpu family']} model {fields['model']}"
+    )
 
 
 def commit():

@@ -284,20 +284,10 @@ def test_kept_runs_are_found_again_but_for_half_a_line_and_by_the_same_program_o
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    "name, expected",
-    [
-        ("AMD EPYC", "2 x AMD EPYC, family 25 model 1"),
-        ("AMD 64-Core Processor", "2 x AMD 64-Core Processor, family 25 model 1"),
-        ("Intel Xeon CPU @ 2.20GHz", "2 x Intel Xeon CPU @ 2.20GHz, family 25 model 1"),
-        ("AMD EPYC 7763", "2 x AMD EPYC 7763"),
-        ("AMD EPYC 9B14", "2 x AMD EPYC 9B14"),
-        ("Intel(R) Xeon(R) Gold 6248", "2 x Intel(R) Xeon(R) Gold 6248"),
-    ],
-)
-def test_two_machines_of_one_name_differ_by_family_and_model(name, expected):
-    lines = ("cpu family\t: 25", "model\t\t: 1", f"model name\t: {name}", "power management:", "")
-    assert machine(2 * "\n".join(lines)) == expected
+def test_two_machines_of_one_name_differ_by_family_and_model():
+    lines = ("cpu family\t: 25", "model\t\t: 1", "model name\t: AMD EPYC", "power management:", "")
+    assert machine(2 * "\n".join(lines)) == "2 x AMD EPYC, family 25 model 1"
+    assert machine("processor\t: 0\nmodel name\t: POWER9\n") == "1 x POWER9"
     assert machine("processor\t: 0\nBogoMIPS\t: 50.00\n") == ""  # as ARM has it
 
 
