@@ -16,7 +16,7 @@ from trainers import create
 from trainers.asynchronous import AsyncTrainer
 from trainers.base import JobTrainer
 from trainers.buckets import Buckets
-from trainers.compression import TwoBits
+from trainers.compression import HalfBuckets, TwoBits
 from trainers.horovod import HorovodBuckets
 from trainers.shared_memory import SharedBuckets, SharedMemory
 from trainers.step_times import TimedTrainer
@@ -65,6 +65,7 @@ TRAINERS = {
 }
 EXCHANGES = {
     Buckets: lambda params: Buckets(),
+    HalfBuckets: lambda params: HalfBuckets(),
     HorovodBuckets: lambda params: HorovodBuckets(),
     SharedBuckets: lambda params: SharedBuckets(shared_memory()),
     TwoBits: TwoBits,
