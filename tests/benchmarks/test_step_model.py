@@ -199,9 +199,12 @@ def test_compression_a_slow_worker_and_few_servers_were_measured_beside_the_mode
 
 
 @pytest.mark.parametrize("rate", ["1gbit", "100mbit"])
-@pytest.mark.parametrize("forward, backward, off", [(0.26, 0.60, 0.05), (0.29, 0.57, 0.08)])
-def test_steps_of_a_training_were_measured_as_long_as_the_model_says(rate, forward, backward, off):
-    """ResNet-18 on two hosts, 128 images each: within 5 %, with the page's thirds within 8 %."""
+@pytest.mark.parametrize("forward, backward", [(0.26, 0.60), (0.29, 0.57)])
+def test_steps_of_a_training_were_measured_up_to_10_percent_shorter(rate, forward, backward):
+    """ResNet-18 on two hosts, 128 images each, with its own shares and with the page's thirds.
+
+    In truth the next forward begins with the first layers' sums; the model waits for all.
+    """
     with open(RESULTS / "runs.csv", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["group"] == rate]
 
@@ -216,7 +219,7 @@ def test_steps_of_a_training_were_measured_as_long_as_the_model_says(rate, forwa
     speeds = found("ours", "speed")
     assert len(speeds) >= 2
     measured = 128 / statistics.mean(speeds)
-    assert seconds(Setup(weights, *parts, hosts=2, **link)) == pytest.approx(measured, rel=off)
+    assert 0.9 < measured / seconds(Setup(weights, *parts, hosts=2, **link)) < 1.03
 
 
 def test_the_constants_are_those_of_the_measurement():
