@@ -17,14 +17,16 @@ class Adam(mx.optimizer.Adam):
 
     def __init__(self, **options):
         super().__init__(**options)
-        self._one = mx.nd.ones(1, mx.cpu())
+        self._scale, self._last_scale = mx.nd.ones(1, mx.cpu()), 1.0
 
     def update(self, index, weight, grad, state):
         """Update a weight, and its two averages in ``state``."""
-        is_plain = self.rescale_grad == 1 and not self.clip_gradient and not self._get_wd(index)
+        is_plain = not self.clip_gradient and not self._get_wd(index)
         if not is_plain or weight.dtype != np.float32 or weight.context.device_type != "cpu":
             super().update(index, weight, grad, state)
             return
+        if self.rescale_grad != self._last_scale:
+            self._scale[:] = self._last_scale = self.rescale_grad
         self._update_count(index)
         t = self._index_update_count[index]
         lr = self._get_lr(index) * math.sqrt(1 - self.beta2**t) / (1 - self.beta1**t)
@@ -33,7 +35,7 @@ class Adam(mx.optimizer.Adam):
             grad,
             *state,
             weight,  # in full precision already
-            self._one,
+            self._scale,
             out=weight,
             lr=lr,
             eta=1,

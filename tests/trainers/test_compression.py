@@ -53,9 +53,9 @@ def test_servers_add_halves_in_float32_and_small_gradients_are_not_lost(tmp_path
     job = launch(tmp_path, "-n", 3, "-s", 2, sys.executable, "tests/programs/half_sums.py")
     assert job.status == 0, job.stdout + job.stderr
     found = [float(word) for word in re.search(r"sums (.*)", job.stdout)[1].split()]
-    assert found[0] == 2 + 2**-9  # float16 would add to 2
-    assert found[1] == pytest.approx(6e-8, rel=5e-3)
-    assert found[2] == float("inf") and found[3] == -10  # 70 is above 64; parts may not be
+    assert found[:3] == [2 + 2**-9] * 3  # float16 would add to 2, in two of these at least
+    assert found[3] == pytest.approx(6e-8, rel=5e-3)
+    assert found[4] == float("inf") and found[5] == -10  # 70 is above 64
 
 
 @pytest.mark.long
