@@ -14,6 +14,7 @@ from launching import PROGRAMS, accuracies, launch, train
 from networks.by_name import network_by_name
 from processors import needs_avx512
 from restarting import ENVIRONMENT, assert_same, finished, training
+from run import precision
 from run.precision import PROCESSOR_HAS, choose_dtype, copy_in, decide, faster_dtype
 from workers import Workers
 
@@ -71,6 +72,14 @@ def assert_the_faster(dtype, told):
 def test_two_rounds_more_decide_and_a_doubt_keeps_float32(rounds, dtype, fastest):
     found, times = decide(iter(rounds))
     assert found == dtype and tuple(times) == fastest
+
+
+def test_auto_takes_what_the_rounds_say(net, cpuinfo, monkeypatch):
+    for faster, dtype in ((2.0, "bfloat16"), (0.5, "float32")):
+        rounds = [(faster, 1.0)] * 2
+        monkeypatch.setattr(precision, "measure_steps", lambda *_, rounds=rounds: iter(rounds))
+        found, told = choose(net, cpuinfo("avx512_bf16"))
+        assert found == dtype and f"float32 {4 / faster:.0f}, bfloat16 4 samples/s" in told
 
 
 @needs_avx512
