@@ -198,9 +198,9 @@ def test_compression_a_slow_worker_and_few_servers_were_measured_beside_the_mode
         assert 0.97 < step_s / seconds(setup) < 1 + off, setup
 
 
-@pytest.mark.parametrize("rate", ["1gbit", "100mbit"])
+@pytest.mark.parametrize("rate, ratio", [("1gbit", 0.91), ("100mbit", 0.98)])
 @pytest.mark.parametrize("forward, backward", [(0.26, 0.60), (0.29, 0.57)])
-def test_steps_of_a_training_were_measured_up_to_10_percent_shorter(rate, forward, backward):
+def test_steps_of_a_training_were_measured_up_to_10_percent_shorter(rate, ratio, forward, backward):
     """ResNet-18 on two hosts, 128 images each, with its own shares and with the page's thirds.
 
     In truth the next forward begins with the first layers' sums; the model waits for all.
@@ -219,7 +219,8 @@ def test_steps_of_a_training_were_measured_up_to_10_percent_shorter(rate, forwar
     speeds = found("ours", "speed")
     assert len(speeds) >= 2
     measured = 128 / statistics.mean(speeds)
-    assert 0.9 < measured / seconds(Setup(weights, *parts, hosts=2, **link)) < 1.03
+    model = seconds(Setup(weights, *parts, hosts=2, **link))
+    assert measured / model == pytest.approx(ratio, abs=0.02)
 
 
 def test_the_constants_are_those_of_the_measurement():

@@ -22,7 +22,7 @@ if "-H" in hosts:  # real hosts: nothing but 256 kB after a pause is faster than
 for rate in ("1gbit", "100mbit"):  # the saved runs
     sending = growth_model.servers_everywhere(2, size, growth_model.bytes_a_second(rate))
     assert max(sending, lab.saved_resnet18(rate, "independent")) < lab.saved_resnet18(rate)
-    assert lab.saved_resnet18(rate) < 2 * sending
+    assert lab.saved_resnet18(rate) < 1.25 * sending
 
 # Part 3: what is proved does not depend on speed.
 assert all(needed["linear", 1] == needed[rule, 1] for rule in RULES)  # one worker: the same rate
