@@ -72,7 +72,7 @@ def test_two_hosts():
         measured = measured_steps(rate)
         says_measured(number, min(measured), max(measured))
     one_host = 128 / (FORWARD + BACKWARD + UPDATE)
-    says(3, f"{one_host:.0f} images/s", f"{256 / 3.80:.0f} images/s")
+    says(3, f"{one_host:.0f} images/s", f"{256 / 3.81:.0f} images/s")
     says(4, f"{44.7 / BACKWARD:.0f} MB/s")
 
 
