@@ -169,8 +169,9 @@ def draw(rows, path):
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "ratios"  # the same rows, the same bytes
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import LogLocator
 
-    figure, axis = plt.subplots(figsize=(5.2, 1 + 0.4 * len(rows)))
+    figure, axis = plt.subplots(figsize=(6, 1 + 0.4 * len(rows)))
     for place, row in enumerate(reversed(rows)):
         value, low, high = (float(row[k]) for k in ("ratio", "low", "high"))
         if not math.isnan(low):
@@ -181,11 +182,15 @@ def draw(rows, path):
             axis.plot([edge, edge], [place - 0.25, place + 0.25], color="#D55E00", linewidth=3)
         across = axis.get_yaxis_transform()
         title = axis.text(0.01, place + 0.35, row["title"], fontsize=8, transform=across)
+        title.set_bbox({"color": "white", "pad": 0})  # the line at 1 does not strike it through
         title.set_in_layout(False)
     axis.set_yticks([])
-    axis.margins(y=0.01)
+    axis.set_ylim(-0.5, len(rows) - 0.2)
     axis.axvline(1, color="#999999", linewidth=1)
     axis.set_xscale("log")
+    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.xaxis.set_major_formatter("{x:g}")
+    axis.xaxis.set_minor_formatter("")
     axis.set_xlabel("ratio (blue, with its 95 % interval)\nand what it should be (vermillion)")
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None}, facecolor="white")
