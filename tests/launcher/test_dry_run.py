@@ -76,8 +76,9 @@ def test_a_dry_run_asks_for_an_address_that_only_the_user_knows(tmp_path):
 
 @pytest.mark.parametrize("ending", [0, 3])
 def test_a_dry_run_leaves_no_rendezvous(tmp_path, ending):
-    rendezvous = "echo $$ > pid; exec sleep 60 > /dev/null 2>&1"
-    command = f"case $DMLC_ROLE in scheduler) {rendezvous};; *) sleep 1; exit {ending};; esac"
+    rendezvous = "echo $$ > pid.new; mv pid.new pid; exec sleep 60 > /dev/null 2>&1"
+    worker = f"until [ -e pid ]; do sleep 0.1; done; exit {ending}"
+    command = f"case $DMLC_ROLE in scheduler) {rendezvous};; *) {worker};; esac"
     said = dry_run(tmp_path, "-n", 2, "-s", 0, [command], cwd=tmp_path)
     assert bash(said, cwd=tmp_path)[0] == ending
     with pytest.raises(ProcessLookupError):

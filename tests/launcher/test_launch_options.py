@@ -318,6 +318,7 @@ def test_a_host_that_takes_no_orders_holds_up_nothing(tmp_path):
     assert "not heard of for 10 s" in job.last_words()
 
 
+@pytest.mark.skipif(not shutil.which("rsync"), reason="rsync is not installed")
 def test_the_check_tells_that_a_host_has_no_rsync(tmp_path):
     (tmp_path / "few").mkdir()
     (tmp_path / "few" / "python3").symlink_to(os.path.realpath(sys.executable))

@@ -1,6 +1,8 @@
 """Raise the stop flag on the last worker in step 5; say in which step each worker sees it."""
 
 import argparse
+import itertools
+import time
 
 import mxnet_setup  # noqa: F401
 
@@ -14,6 +16,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--kv-store", default="dist_sync")
     parser.add_argument("--gc-type")
+    parser.add_argument("--late", type=float, default=0, help="seconds; of the last worker")
     args = parser.parse_args()
     store = mx.kv.create(args.kv_store)
     if args.gc_type:
@@ -23,7 +26,9 @@ def main():
     workers = Workers(store)
     flag = workers.collectives.shared_flag()
     is_last = workers.rank == workers.count - 1
-    for step in range(1000):
+    for step in itertools.count():  # dist_async: the others make any number of steps meanwhile
+        if is_last and step == 5:
+            time.sleep(args.late)
         if flag.exchange(is_last and step >= 5):
             print(f"seen in step {step}", flush=True)
             break

@@ -35,7 +35,7 @@ def test_all_workers_see_the_flag_in_the_same_step(tmp_path, options):
 
 
 def test_in_dist_async_all_workers_see_the_flag(tmp_path):
-    command = (*RAISE_FLAG, "--kv-store", "dist_async")
+    command = (*RAISE_FLAG, "--kv-store", "dist_async", "--late", "2")
     job = launch(tmp_path, "-n", 2, "-s", 1, *command, env=ENVIRONMENT, timeout=200)
     assert job.status == 0 and job.text().count("seen in step") == 2, job.text()
 
