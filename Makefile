@@ -24,12 +24,16 @@ START := $(firstword $(foreach name,python3 python3.11 python3.10 python3.12 pyt
 	$(shell command -v $(name) 2>/dev/null)))
 
 # The packages of the site and of nbgrader want Python 3.11 or later.
-LATER = $(shell for name in python3 python3.13 python3.12 python3.11; do \
+LATER = $(shell unset PYTHONHOME PYTHONPATH; for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && \
 	echo $$name && break; done)
 
+# Variables that are for another Python, or send pip elsewhere, do not count here.
+unexport PYTHONHOME PYTHONPATH PYTHONSAFEPATH PIP_TARGET PIP_PREFIX
+export PIP_USER := 0
+
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-all test-horovod notebooks jupyter site site-serve assignments cluster chaos bench test-pythons test-gpu-install lint clean
+.PHONY: help setup train test test-all test-horovod notebooks jupyter site site-serve assignments cluster chaos bench test-pythons test-bare test-gpu-install lint clean
 
 help:
 	@echo "make setup             build .venv (PYTHON=python3.10, DEVICE=cpu or gpu: default, what fits; HOROVOD=1: add it)"
@@ -46,6 +50,7 @@ help:
 	@echo "make chaos             disturb jobs and trainings at random: nothing is left or lost (RUNS=)"
 	@echo "make bench             measure beside PyTorch and the published example; stopped, it goes on (QUICK=1, ONLY=, DATA=)"
 	@echo "make test-pythons      a short training run on every Python from 3.8 to 3.12 here (PYTHONS=)"
+	@echo "make test-bare         run train and test on a bare Debian, as root on Linux (TESTS=, SUITE=bullseye: Python 3.9)"
 	@echo "make test-gpu-install  install the GPU packages and import them, without a GPU (2 GB)"
 	@echo "make lint              check the style of the code"
 	@echo "make clean             remove .venv and everything built"
@@ -123,6 +128,9 @@ bench: setup
 
 test-pythons: setup
 	@.venv/bin/python tests/smoke_pythons.py $(PYTHONS)
+
+test-bare:
+	@TESTS="$(TESTS)" sh tests/bare_machine/run.sh
 
 test-gpu-install:
 	@sh tests/gpu_install/run.sh "$(START)"

@@ -13,8 +13,9 @@ module, in this order; servers and the scheduler never return from it, as from `
 - malloc: the C library returns the memory of a large message or batch to the system, which must
   fill it with zeros for the next one: that is slow. Here it is kept, unless you have tuned malloc
   yourself (MALLOC_…, GLIBC_TUNABLES).
-- CUDA libraries: mxnet-cu112 needs CUDA 11, which pip puts in site-packages/nvidia/*/lib, where the
-  system's loader does not look. It finds a library that was loaded before with RTLD_GLOBAL.
+- Shared libraries: mxnet-cu112 needs CUDA 11, which pip puts in site-packages/nvidia/*/lib, where
+  the system's loader does not look. It finds a library that was loaded before with RTLD_GLOBAL.
+  Where one of the system is missing, a line names it, and status 2 (ground/libraries.py).
 - NumPy's old names: MXNet and GluonCV use np.bool, np.int and np.float, which NumPy 1.24 removed
   and 1.20 to 1.23 warn about. They were the built-in types, and are put back as such.
 - scikit-learn and scipy.stats: MXNet imports them, with pandas, for mxnet.model.FeedForward (which
@@ -31,26 +32,12 @@ import os
 import re
 import sys
 import warnings
-from importlib import metadata, util
 from pathlib import Path
 
-from ground import corrections, endings, environment
+from ground import corrections, endings, environment, libraries
 from ground.parameter_server import serve_if_told
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
-# Each after the libraries it needs itself.
-CUDA_LIBRARIES = (
-    "cuda_runtime/lib/libcudart.so.11.0",
-    "cuda_nvrtc/lib/libnvrtc.so.11.2",
-    "nvtx/lib/libnvToolsExt.so.1",
-    "cublas/lib/libcublasLt.so.11",
-    "cublas/lib/libcublas.so.11",
-    "cufft/lib/libcufft.so.10",
-    "curand/lib/libcurand.so.10",
-    "cusolver/lib/libcusolver.so.11",
-    "cudnn/lib/libcudnn.so.8",
-    "nccl/lib/libnccl.so.2",
-)
 
 
 def usable_processors(cgroup_limit="/sys/fs/cgroup/cpu.max"):
@@ -96,29 +83,16 @@ def keep_freed_memory():
         mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1)
 
 
-def load_cuda_libraries():
-    """Load the CUDA 11 libraries that pip installed, for mxnet-cu112 alone."""
-    try:
-        metadata.distribution("mxnet-cu112")
-    except metadata.PackageNotFoundError:
-        return
-    wheels = util.find_spec("nvidia")
-    for folder in wheels.submodule_search_locations if wheels else ():
-        for library in CUDA_LIBRARIES:
-            path = Path(folder, library)
-            # One that is not there is the system's: MXNet finds it, or says which is missing.
-            if path.exists():
-                ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-    # cuDNN 8.9 stands in for the 8.1 that MXNet was built with, and is made to.
-    os.environ.setdefault("MXNET_CUDNN_LIB_CHECKING", "0")
-
-
 def restore_numpy_names():
     """Put np.bool and its kind back, without the warning that asking for them gives."""
     try:
         import numpy
     except ImportError:
         return
+    if int(numpy.__version__.split(".")[0]) > 1:
+        found = f"{os.path.dirname(numpy.__file__)} is {numpy.__version__}"
+        advice = "look at PYTHONPATH, then pip install 'numpy<2'"
+        libraries.refuse("mxnet_setup", f"MXNet 1.9.1 needs NumPy 1, and {found}: {advice}")
     for builtin in (bool, int, float, complex, object, str):
         vars(numpy).setdefault(builtin.__name__, builtin)
 
@@ -149,7 +123,8 @@ if "mxnet" in sys.modules:
 set_threads()
 remove_inherited_port()
 keep_freed_memory()
-load_cuda_libraries()
+libraries.load_cuda()
+libraries.require("mxnet_setup")
 restore_numpy_names()
 keep_setuptools_out()
 sys.meta_path.insert(0, NotForMXNet)

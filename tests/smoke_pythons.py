@@ -16,7 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = ("3.8", "3.9", "3.10", "3.11", "3.12")
-PACKAGES = ("mxnet", "gluoncv", "tqdm", "tensorboardX", "setuptools")
+PACKAGES = ("mxnet==1.9.1", "gluoncv", "opencv-python==4.11.0.86")  # the last is GluonCV's
+PACKAGES += ("tqdm", "tensorboardX", "setuptools", "scikit-learn")  # that for its libgomp
 # 640 examples by two workers, 16 each in a step: 20 steps.
 PROGRAM = (
     "cifar10_dist/cifar10_dist.py --data synthetic --network cifar_resnet20_v1 "
@@ -48,6 +49,8 @@ def environment(version, python):
         lock = ["-c", ROOT / "constraints.txt"]
         # Compiling what is not imported would take longer than the training.
         subprocess.run([*pip, "install", "-q", "--no-compile", *PACKAGES, *lock], check=True)
+        libraries = ROOT / "cifar10_dist" / "ground" / "libraries.py"
+        subprocess.run([venv / "bin" / "python", libraries], check=True)
         ready.write_text(constraints)
     return venv / "bin" / "python"
 

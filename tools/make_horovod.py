@@ -19,7 +19,16 @@ import tempfile
 import time
 from pathlib import Path
 
-from make_venv import HOROVOD_STAMP, ROOT, Unsuitable, exit_with, pip, run
+from make_venv import (
+    HOROVOD_STAMP,
+    ROOT,
+    Unsuitable,
+    exit_with,
+    pip,
+    pip_settings,
+    provide_libraries,
+    run,
+)
 
 REQUIREMENTS = ROOT / "requirements-horovod.txt"
 CONSTRAINTS = ("-c", ROOT / "constraints.txt")
@@ -48,7 +57,7 @@ def add(venv):
     if not folder.exists():
         build(python, fits.split()[0], folder, log)
     install = [*pip(venv), "install", "--force-reinstall", *folder.iterdir(), *CONSTRAINTS]
-    write_down(log, *install)
+    write_down(log, *install, **pip_settings(venv))
     stamp.write_text(wanted)
     print(f"Installed Horovod in {venv.name}, from {folder}.")
     return 0
@@ -66,8 +75,10 @@ def build(python, mxnet, folder, log):
         venv, wheels, tools = (Path(place, name) for name in ("venv", "wheels", "tools.txt"))
         tools.write_text("\n".join(line for line in lines if line != horovod))
         write_down(log, python, "-m", "venv", venv)
-        write_down(log, *pip(venv), "install", mxnet, "numpy", *CONSTRAINTS)
-        write_down(log, *pip(venv), "install", "-r", tools)
+        settings = pip_settings(venv)
+        write_down(log, *pip(venv), "install", mxnet, "numpy", *CONSTRAINTS, **settings)
+        write_down(log, *pip(venv), "install", "-r", tools, **settings)
+        provide_libraries(venv / "bin" / "python")  # libgomp comes with g++
         (packages,) = venv.glob("lib/python*/site-packages")
         # MXNet needs np.bool, which NumPy 1.24 removed: mxnet_setup.py puts it back elsewhere.
         line = "import numpy; vars(numpy).setdefault('bool', bool)\n"
@@ -76,6 +87,7 @@ def build(python, mxnet, folder, log):
             log,
             *pip(venv),
             *("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", wheels, horovod),
+            **settings,
             PATH=f"{venv / 'bin'}{os.pathsep}{os.environ['PATH']}",  # for its cmake
             MAKEFLAGS=f"-j{os.cpu_count()}",
             HOROVOD_WITH_MXNET="1",

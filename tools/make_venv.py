@@ -10,6 +10,7 @@ Exit status: 0 ready; 1 venv or pip failed; 2 this machine or an option will not
 """
 
 import argparse
+import ast
 import hashlib
 import json
 import os
@@ -26,6 +27,20 @@ STAMP = "built-from.json"  # removed first, written last: without it a run was c
 HOROVOD_STAMP = "horovod.txt"  # of make_horovod.py, which adds to this environment
 PYTHONS = ("python3.11", "python3.10", "python3.12", "python3.9", "python3.8", "python3")
 SUPPORTED = ((3, 8), (3, 12))
+# Debian and Ubuntu have ensurepip in a package of its own; who compiles Python may miss the others.
+ASK_PYTHON = """
+import sys
+print("version", *sys.version_info[:3], flush=True)
+import ctypes, ensurepip, ssl
+"""
+LIBRARIES = ROOT / "cifar10_dist" / "ground" / "libraries.py"
+# Those of the user's settings of pip that say where packages come from. All others stay outside:
+# user, target or prefix, for instance, would install somewhere else.
+PIP_SETTINGS = (
+    *("index-url", "extra-index-url", "no-index", "find-links", "proxy", "cert", "client-cert"),
+    *("trusted-host", "keyring-provider", "use-feature", "timeout", "default-timeout", "retries"),
+    *("cache-dir", "no-cache-dir"),
+)
 # MXNet 1.9.1 has wheels for these, and Apple and Windows users should know it at once.
 PLATFORMS = (("Linux", "x86_64"), ("Linux", "aarch64"), ("Darwin", "x86_64"))
 GPU_PLATFORMS = PLATFORMS[:1]
@@ -39,9 +54,13 @@ class Unsuitable(Exception):
 
 
 def run(*command, **env):
-    """Run a command, with these variables; return its exit status and what it printed."""
+    """Run a command, with these variables; return its exit status and what it printed.
+
+    Python and pip do not see what is set for others of their kind (PYTHONHOME, PIP_USER).
+    """
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PIP_"))}
     pipe = {
-        "env": dict(os.environ, **env),
+        "env": dict(kept, **env),
         "stdin": subprocess.DEVNULL,
         "stdout": subprocess.PIPE,
         "stderr": subprocess.STDOUT,
@@ -55,19 +74,25 @@ def run(*command, **env):
 
 def choose_python(wanted):
     """Return the interpreter to build with and its version: the one wanted, or one on PATH."""
-    seen = []
+    seen = {}  # what is wrong with each version: it may have two names
     for name in [wanted] if wanted else PYTHONS:
         # Even a name on PATH may not run: pyenv's can answer "command not found".
-        status, said = run(name, "-c", "import sys; print('version', *sys.version_info[:3])")
-        version = said.split()[1:]
-        if status == 0 and SUPPORTED[0] <= tuple(map(int, version[:2])) <= SUPPORTED[1]:
+        status, said = run(name, "-c", ASK_PYTHON)
+        version = said.split()[1:4] if said.startswith("version") else []
+        is_supported = version and SUPPORTED[0] <= tuple(map(int, version[:2])) <= SUPPORTED[1]
+        if status == 0 and is_supported:
             return name, ".".join(version)
-        if status == 0 or wanted:
-            seen.append(f"{name} is {'.'.join(version)}" if status == 0 else f"{name} does not run")
+        number, what = ".".join(version), f"{name} does not run"
+        if is_supported:
+            package = ": apt-get install python{}.{}-venv (Debian, Ubuntu)".format(*version)
+            what = f"{name}: {said.splitlines()[-1]}{package if 'ensurepip' in said else ''}"
+        elif version:
+            what = f"{name} is {number}"
+        if version or wanted:
+            seen.setdefault(number, what)
     raise Unsuitable(
-        "MXNet 1.9.1 needs Python 3.8 to 3.12 ({}): install one and say PYTHON=python3.11".format(
-            "; ".join(seen) or "found none"
-        )
+        "MXNet 1.9.1 needs Python 3.8 to 3.12 ({}): install one (without root: uv python install "
+        "3.11) and say PYTHON=python3.11".format("; ".join(seen.values()) or "found none")
     )
 
 
@@ -120,6 +145,7 @@ def compare(args):
 def build(venv, wanted):
     """Choose, build and say so; return the exit status."""
     python, version = choose_python(wanted["python"])
+    provide_libraries(python, "--before-mxnet")
     device, reason = (wanted["device"], None) if wanted["device"] else choose_device()
     if reason:
         print(f"Using CPU packages: {reason} (DEVICE=gpu overrides)")
@@ -133,13 +159,13 @@ def build(venv, wanted):
         (venv / STAMP).unlink()
     has_horovod = (venv / HOROVOD_STAMP).exists()
     requirements = ROOT / ("requirements.txt" if device == "gpu" else "requirements-cpu.txt")
-    install = [*pip(venv), "install", "-r", requirements, "-c", ROOT / "constraints.txt"]
-    for command in [python, "-m", "venv", "--clear", venv], install:
-        status, said = run(*command)
-        if status != 0:
-            print(said, file=sys.stderr)
-            print("failed: " + " ".join(map(str, command)), file=sys.stderr)
-            return 1
+    # The constraints name all that is needed. GluonCV asks for more: see requirements-common.txt.
+    install = [*pip(venv), "install", "--no-deps"]
+    install += ["-r", requirements, "-r", ROOT / "constraints.txt"]
+    is_built = succeeds(python, "-m", "venv", "--clear", venv)
+    if not is_built or not succeeds(*install, **pip_settings(venv)):
+        return 1
+    provide_libraries(venv / "bin" / "python")
     if has_horovod:
         (venv / HOROVOD_STAMP).write_text("to be added again")
     (venv / STAMP).write_text(json.dumps(wanted))
@@ -151,6 +177,39 @@ def pip(venv):
     """Return the words that begin a command of an environment's pip."""
     options = ["--disable-pip-version-check", "--no-input", "-q"]
     return [venv / "bin" / "python", "-m", "pip", *options]
+
+
+def pip_settings(venv):
+    """Return variables that tell pip where packages come from, as the user's do, and no more."""
+    theirs = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    theirs.update(PIP_QUIET="0", PIP_VERBOSE="0")
+    status, said = run(venv / "bin" / "python", "-m", "pip", "config", "list", **theirs)
+    if status != 0:
+        raise Unsuitable(f"pip config list: {said.strip()}")
+    settings = {"PIP_CONFIG_FILE": os.devnull}
+    # global.timeout='9', then install.timeout='9', then :env:.timeout='9': the last one counts
+    for line in sorted(said.splitlines(), key=lambda line: line.startswith(":env:")):
+        name, _, value = line.partition("=")
+        section, _, name = name.rpartition(".")
+        if section in ("global", "install", ":env:") and name in PIP_SETTINGS:
+            settings["PIP_" + name.upper().replace("-", "_")] = ast.literal_eval(value)
+    return settings
+
+
+def succeeds(*command, **env):
+    """Run a command, and show what it printed if it fails."""
+    status, said = run(*command, **env)
+    if status != 0:
+        print(said, file=sys.stderr)
+        print("failed: " + " ".join(map(str, command)), file=sys.stderr)
+    return status == 0
+
+
+def provide_libraries(python, *options):
+    """Let a Python have what MXNet needs of the system, or say what is missing."""
+    status, said = run(python, "-I", LIBRARIES, *options)
+    if status != 0:
+        raise Unsuitable(said.strip())
 
 
 def main():

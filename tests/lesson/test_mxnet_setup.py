@@ -115,6 +115,17 @@ print(setuptools.setup.__name__)
     assert after_import(code).splitlines() == ["set()", "setup"]
 
 
+def test_numpy_2_is_refused_with_a_line_that_says_where_it_is(tmp_path):
+    """As on a cluster whose modules set PYTHONPATH."""
+    (tmp_path / "numpy.py").write_text("__version__ = '2.2.6'")
+    path = f"{tmp_path}{os.pathsep}{Path(mxnet_setup.__file__).parent}"
+    command = [sys.executable, "-c", "import mxnet_setup, mxnet"]
+    env = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"{tmp_path} is 2.2.6: look at PYTHONPATH" in done.stderr
+
+
 def test_mxnet_setup_imports_where_neither_mxnet_nor_numpy_is_installed():
     assert after_import("print('fine')", python=(sys.executable, "-S")) == "fine"
 

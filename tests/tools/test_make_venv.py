@@ -7,10 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
+from pathlib import Path
 
 import pytest
 
+import make_horovod
 import make_venv
+from launching import ROOT
 
 TIME_BUDGET_S = 130
 DEVICES = ("gpu", "cpu")
@@ -20,8 +24,11 @@ PYTHON = os.path.realpath(sys.executable)  # the interpreter that .venv links to
 @pytest.fixture
 def project(tmp_path):
     """A folder with make_venv.py and empty requirement files: building takes a few seconds."""
-    (tmp_path / "tools").mkdir()
-    shutil.copy(make_venv.__file__, tmp_path / "tools")
+    programs = (make_venv.__file__, make_horovod.__file__, make_venv.LIBRARIES)
+    for program in (ROOT / "Makefile", *programs):
+        copy = tmp_path / Path(program).relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(program, copy)
     for name in make_venv.FILES:
         (tmp_path / name).write_text("")
     return tmp_path
@@ -90,11 +97,14 @@ def test_no_driver_gets_the_cpu_packages_without_further_words(monkeypatch):
     assert make_venv.choose_device() == ("cpu", None)
 
 
-@pytest.mark.long
 @linux_x86_64
-def test_the_user_has_the_last_word_on_the_device(project):
-    said = {device: make(project, "--python", PYTHON, "--device", device)[1] for device in DEVICES}
-    assert "GPU packages" in said["gpu"] and "CPU packages" in said["cpu"]
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_user_has_the_last_word_on_the_device(project, device):
+    python = project / "python"  # that builds nothing
+    python.write_text(f'#!/bin/sh\n[ "$2" != venv ] && exec {PYTHON} "$@"\n')
+    python.chmod(0o755)
+    status, said = make(project, "--python", str(python), "--device", device)
+    assert status == 1 and f"and {device.upper()} packages" in said
 
 
 @pytest.mark.parametrize("version", ["2.7.18", "3.7.16", "3.13.0"])
@@ -105,6 +115,16 @@ def test_a_python_that_mxnet_cannot_use_is_one_line_and_status_2(project, versio
     status, said = make(project, "--python", str(python))
     assert (status, said.count("\n")) == (2, 1)
     assert f"needs Python 3.8 to 3.12 ({python} is {version})" in said
+
+
+def test_a_python_without_a_module_is_one_line_that_names_its_package(project):
+    """As Debian's, until its package python3-venv is there."""
+    python, trouble = project / "python", "ModuleNotFoundError: No module named 'ensurepip'"
+    python.write_text(f'#!/bin/sh\necho version 3 11 2\necho "{trouble}" >&2\nexit 1\n')
+    python.chmod(0o755)
+    status, said = make(project, "--python", str(python))
+    assert (status, said.count("\n")) == (2, 1)
+    assert f"{python}: {trouble}: apt-get install python3.11-venv (Debian, Ubuntu)" in said
 
 
 def test_a_python_that_is_not_there_is_one_line_and_status_2(project):
@@ -123,10 +143,13 @@ def test_a_machine_without_wheels_is_one_line_and_status_2(project):
 
 @pytest.mark.long
 def test_what_is_built_is_not_built_again_until_the_requirements_change(project):
+    (project / ".venv" / "lib").mkdir(parents=True)  # of an interrupted removal
     assert "Built .venv" in make(project, "--python", PYTHON)[1]
     assert make(project) == (0, "")
     assert (project / ".venv" / "bin" / "pip").exists()
     (project / "requirements-cpu.txt").write_text("# a new requirement\n")
+    assert "Built .venv" in make(project)[1]
+    (project / ".venv" / make_venv.STAMP).write_text("")  # the disk was full
     assert "Built .venv" in make(project)[1]
 
 
@@ -153,16 +176,38 @@ def test_an_interrupted_build_is_begun_again_by_the_next_run(project):
 
 
 @pytest.mark.long
-def test_what_an_interrupted_removal_left_is_built_over(project):
-    (project / ".venv" / "lib").mkdir(parents=True)
-    assert "Built .venv" in make(project, "--python", PYTHON)[1]
-
-
-@pytest.mark.long
-def test_a_stamp_that_is_cut_short_is_none(project):
-    assert make(project, "--python", PYTHON)[0] == 0
-    (project / ".venv" / make_venv.STAMP).write_text("")
-    assert "Built .venv" in make(project, "--python", PYTHON)[1]
+@pytest.mark.parametrize("told_by", ["variables", "pip.conf"])
+def test_setup_obeys_its_surroundings_only_in_where_packages_come_from(project, told_by):
+    """The package `tiny` is found, by the user's settings, and installed in spite of them."""
+    about = {
+        "METADATA": "Metadata-Version: 2.1\nName: tiny\nVersion: 1\n",
+        "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "RECORD": "",
+    }
+    with zipfile.ZipFile(project / "tiny-1-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("tiny.py", "")
+        for name, text in about.items():
+            wheel.writestr(f"tiny-1.dist-info/{name}", text)
+    (project / "requirements-cpu.txt").write_text("tiny\n")
+    (project / "shadows").mkdir()
+    (project / "shadows" / "json.py").write_text("raise SystemExit('another json')")
+    elsewhere = project / "elsewhere"
+    settings = {"no-index": "1", "find-links": str(project), "user": "1", "target": str(elsewhere)}
+    settings.update({"require-virtualenv": "1", "prefix": str(elsewhere), "quiet": "1"})
+    outer = ("PIP_", "MAKE", "MFLAGS", "HOROVOD", "DEVICE")  # the last four: of an outer make
+    env = {k: v for k, v in os.environ.items() if not k.startswith(outer)}
+    env.update(PYTHONHOME="/nowhere", PYTHONPATH=str(project / "shadows"), VIRTUAL_ENV="/nowhere")
+    if told_by == "variables":
+        env.update({f"PIP_{k.upper().replace('-', '_')}": v for k, v in settings.items()})
+    else:
+        lines = [f"{name} = {value}" for name, value in settings.items()]
+        (project / "pip.conf").write_text("\n".join(["[global]", *lines]))
+        env["PIP_CONFIG_FILE"] = str(project / "pip.conf")
+    command = ["make", "-C", project, "setup", f"PYTHON={PYTHON}"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    assert list((project / ".venv").glob("lib/*/site-packages/tiny.py"))
+    assert not elsewhere.exists()
 
 
 @pytest.mark.long

@@ -14,14 +14,26 @@ import subprocess
 import sys
 import tempfile
 
-# MXNet is not imported: that takes seconds, and may need something the program does first.
+# MXNet is not imported: that takes seconds, and may need something the program does first. But two
+# libraries of the system are looked for, which MXNet needs and small systems lack.
 LOOK = """
-import importlib.util, os, platform, re
+import ctypes, importlib.util, os, platform, re
 print("python", platform.python_version(), sep="==")
 package = importlib.util.find_spec("mxnet")
 if package is None:
     raise SystemExit("No module named 'mxnet'")
-about = open(os.path.join(package.submodule_search_locations[0], "libinfo.py")).read()
+folder = package.submodule_search_locations[0]
+def loads(name):
+    path = os.path.join(folder, name)
+    try:
+        return ctypes.CDLL(path if os.path.exists(path) else name)
+    except OSError:
+        return None
+of_system = ["libgomp.so.1"] + ["libquadmath.so.0"] * (platform.machine() == "x86_64")
+lacking = [name for name in of_system if not loads(name)] if platform.system() == "Linux" else []
+if lacking and not loads("libmxnet.so"):  # one that was built here may need fewer
+    raise SystemExit(lacking[0] + ": cannot open shared object file")
+about = open(os.path.join(folder, "libinfo.py")).read()
 print("mxnet", re.search("__version__ *= *['\\"](.+)['\\"]", about).group(1), sep="==")
 print("horovod", importlib.util.find_spec("horovod") is not None, sep="==")
 """

@@ -44,6 +44,10 @@ HINTS = (
      "(update_on_kvstore=False), which needs that line, too"),
     (r"No module named 'mxnet_setup'", None,
      "it is in the folder cifar10_dist: put that folder on PYTHONPATH, on every host"),
+    (r"lib(gomp|quadmath)\.so\S*: cannot open shared object", None,
+     "MXNet needs libraries of the system: apt-get install libgomp1 libquadmath0, or dnf install "
+     "libgomp libquadmath; without root, run cifar10_dist/ground/libraries.py with the job's "
+     "Python: it copies them out of other packages"),
     (r"Possible change in the `batch_size`", None,
      "servers that update know one batch size: say update_on_kvstore=False to the Trainer, and "
      "`import mxnet_setup` before mxnet"),
