@@ -37,7 +37,7 @@ export PIP_USER := 0
 
 help:
 	@echo "make setup             build .venv (PYTHON=python3.10, DEVICE=cpu or gpu: default, what fits; HOROVOD=1: add it)"
-	@echo "make train             train on CIFAR-10-like images, 2 workers on this machine (WORKERS=, ARGS=)"
+	@echo "make train             train on synthetic images, 2 workers on this machine (WORKERS=, ARGS=)"
 	@echo "make test              run the quick tests: 5 minutes, without root (TESTS=tests/lesson)"
 	@echo "make test-all          run these, then all others: ssh hosts, batch systems, notebooks"
 	@echo "make test-horovod      run the tests of --kv-store horovod, after make setup HOROVOD=1"
@@ -81,10 +81,12 @@ test-horovod: setup
 notebooks: setup
 	@.venv/bin/python tools/refresh_notebooks.py $(if $(DATA),--data "$(DATA)")
 
-# JupyterLab wants to be told that root may start it, and not to ask about its news.
+# JupyterLab wants to be told that root may start it, and not to ask about its news, nor to list
+# the language servers that are not here.
 jupyter: setup
 	@exec .venv/bin/python -m jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) \
 		--ServerApp.root_dir="$(CURDIR)" --LabApp.news_url=None $(JUPYTER_ARGS) \
+		--LanguageServerManager.autodetect=False \
 		--LabApp.default_url=/lab/tree/notebooks/00-start-here.ipynb
 
 $(SITE)/built: docs/site/requirements.txt

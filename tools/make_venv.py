@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
@@ -162,8 +163,9 @@ def build(venv, wanted):
     # The constraints name all that is needed. GluonCV asks for more: see requirements-common.txt.
     install = [*pip(venv), "install", "--no-deps"]
     install += ["-r", requirements, "-r", ROOT / "constraints.txt"]
-    is_built = succeeds(python, "-m", "venv", "--clear", venv)
-    if not is_built or not succeeds(*install, **pip_settings(venv)):
+    if not succeeds(python, "-m", "venv", "--clear", venv):
+        return 1
+    if not succeeds(*install, **pip_settings(venv)):
         return 1
     provide_libraries(venv / "bin" / "python")
     if has_horovod:
@@ -202,6 +204,9 @@ def succeeds(*command, **env):
     if status != 0:
         print(said, file=sys.stderr)
         print("failed: " + " ".join(map(str, command)), file=sys.stderr)
+        if re.search("from versions: none|connection broken|SSLError", said):
+            why = "pip did not reach the packages: see the network, https_proxy and PIP_CERT"
+            print(f"make_venv.py: {why}", file=sys.stderr)
     return status == 0
 
 

@@ -53,8 +53,9 @@ def test_a_dry_run_hands_over_words_and_values_as_they_were(tmp_path):
     value, words = "".join(ODD), [*ODD, os.fsdecode(b"x\xff")]
     said = dry_run(tmp_path, "-n", 1, "--env", f"X={value}", ["python", "-c", program, *words])
     expected = str([os.fsencode(word) for word in [*words, value]])
+    env = {**os.environ, "HISTFILE": ""}
     for options in ([], ["-i"]):  # as a file, and as what is typed
-        status, out, err = bash(said, *options)
+        status, out, err = bash(said, *options, env=env)
         assert status == 0 and out.count(expected) == 3, (out, err)
 
 

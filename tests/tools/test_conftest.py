@@ -49,5 +49,5 @@ def test_in_ci_a_test_marked_may_skip_may_be_skipped(tmp_path):
     assert "1 skipped" in said
 
 
-def test_the_seconds_of_each_module_are_shown_beside_its_budget(tmp_path):
-    assert "  5.0  test_it.py" in run_pytest(tmp_path, "def test_it(): pass", ci="")[1]
+def test_in_ci_the_seconds_of_each_module_are_shown_beside_its_budget(tmp_path):
+    assert "  5.0  test_it.py" in run_pytest(tmp_path, "def test_it(): pass", ci="true")[1]
