@@ -101,8 +101,8 @@ def check_platform(device):
     """Refuse a machine that MXNet has no wheels for."""
     if HERE not in PLATFORMS:
         raise Unsuitable(
-            "MXNet 1.9.1 has no package for {} {}: use Linux on x86-64 or aarch64 (also in a "
-            "container or virtual machine), or macOS on an Intel processor".format(*HERE)
+            "MXNet 1.9.1 has no package for {} {}: use Linux on x86-64 (also in a container or "
+            "virtual machine), or macOS on an Intel processor".format(*HERE)
         )
     if device == "gpu" and HERE not in GPU_PLATFORMS:
         raise Unsuitable("DEVICE=gpu: mxnet-cu112 is for Linux x86-64 only; use DEVICE=cpu")

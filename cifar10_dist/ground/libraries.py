@@ -27,6 +27,8 @@ OF_THE_SYSTEM = {
 }
 # The wheels of scikit-learn and NumPy bring these, under longer names.
 IN_PACKAGES = ("libgomp.so.1", "libquadmath.so.0")
+# The wheel for aarch64 was built with Arm's own mathematics, which no package index has.
+OF_ARM = ("libarmpl_lp64_mp.so", "libamath.so", "libastring.so")
 DRIVER = "libcuda.so.1"
 # What pip installs for mxnet-cu112, each after the libraries that it needs itself.
 CUDA = (
@@ -81,8 +83,9 @@ def missing(folder=None):
     if sys.platform != "linux" or (folder and not (folder / "libmxnet.so").exists()):
         return []  # the Mac's wheel brings all; one built here is its builder's business
     names = list(OF_THE_SYSTEM)
-    if platform.machine() != "x86_64":  # nothing needs it there
-        names.remove("libquadmath.so.0")
+    if platform.machine() == "aarch64":
+        names.remove("libquadmath.so.0")  # nothing needs it there
+        names += OF_ARM
     if folder and is_for_gpus():
         names.append(DRIVER)
     beside = [name for name in names if folder and (folder / name).exists()]
@@ -91,11 +94,13 @@ def missing(folder=None):
 
 def explain(names):
     """Return a line that says what is missing, and how to install it."""
-    line = f"MXNet needs {' and '.join(names)}, not found on this machine"
+    line = f"MXNet needs {', '.join(names)}: not found on this machine"
     packages = [OF_THE_SYSTEM[name] for name in names if name in OF_THE_SYSTEM]
     if packages:
         apt, dnf = (" ".join(column) for column in zip(*packages))
-        line += f": apt-get install {apt} (Debian, Ubuntu) or dnf install {dnf} (Fedora, Rocky)"
+        line += f"; apt-get install {apt} (Debian, Ubuntu) or dnf install {dnf} (Fedora, Rocky)"
+    if OF_ARM[0] in names:
+        line += "; install Arm Performance Libraries, and name their folder in LD_LIBRARY_PATH"
     if DRIVER in names:
         line += f"; {DRIVER} comes with NVIDIA's driver (without a card: make setup DEVICE=cpu)"
     return line

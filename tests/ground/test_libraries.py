@@ -78,7 +78,7 @@ def test_what_the_system_has_is_left_alone(environment):
 def test_what_is_missing_is_one_line_until_it_is_copied(environment):
     done = run(environment, TRAIN, *libraries.IN_PACKAGES)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "MXNet needs libgomp.so.1 and libquadmath.so.0, not found on this" in done.stderr
+    assert "MXNet needs libgomp.so.1, libquadmath.so.0: not found on this" in done.stderr
     assert "apt-get install libgomp1 libquadmath0 (Debian, Ubuntu)" in done.stderr
     assert f"or, without root, {' '.join(COPY)}" in done.stderr
 
@@ -96,7 +96,13 @@ def test_what_no_package_has_is_told_before_anything_is_downloaded(tmp_path):
     (tmp_path / "mxnet_cu112.dist-info" / "METADATA").write_text("Name: mxnet-cu112\nVersion: 1\n")
     done = run(tmp_path, [*COPY, "--before-mxnet"], "libstdc++.so.6", *libraries.IN_PACKAGES)
     assert (done.returncode, done.stdout.count("\n")) == (2, 1)
-    assert "MXNet needs libstdc++.so.6, not found on this machine: apt-get" in done.stdout
+    assert "MXNet needs libstdc++.so.6: not found on this machine; apt-get" in done.stdout
+
+
+def test_on_arm_it_is_told_that_the_wheel_needs_arms_own_libraries(monkeypatch):
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    assert set(libraries.OF_ARM) <= set(libraries.missing())
+    assert "install Arm Performance Libraries" in libraries.explain(libraries.missing())
 
 
 def test_the_launchers_check_of_a_host_names_what_is_missing(environment):
