@@ -190,6 +190,15 @@ def children(pid):
     return list(map(int, pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
 
 
+def commands():
+    """The command lines of all processes of this machine, one after the other."""
+    found = b""
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it has ended
+            found += path.read_bytes()
+    return found.replace(b"\0", b" ").decode(errors="replace")
+
+
 def entering(host, folder):
     """The words before a command that runs it in a host of the cluster, without ssh."""
     holder = json.loads((CLUSTER / "state.json").read_text())["holders"][host][0]

@@ -49,7 +49,8 @@ def on_hosts_of():
         return ports()
 
     yield up
-    cluster("down")
+    if why_no_cluster() is None:
+        cluster("down")
 
 
 def workers_for(job):

@@ -22,7 +22,7 @@ from launcher.options.plan import plan
 from launcher.remote.host import own_address
 from launcher.telling.report import hint
 from launcher.watching.preflight import judge
-from launching import ROOT, SUM_RANKS, Job, launch, shell
+from launching import ROOT, SUM_RANKS, Job, commands, launch, shell
 
 TIME_BUDGET_S = 110
 LAUNCH = [sys.executable, str(ROOT / "tools" / "launch.py")]
@@ -209,7 +209,9 @@ def test_nobody_sees_a_secret(tmp_path):
     command = "echo I have $TOKEN and $DB_PASSWORD; echo $TOKEN >&2; sleep 2; exit 3"
     job = Job(tmp_path, "-n", 1, "--no-check", *options, command, env={"TOKEN": secret})
     job.wait_for("I have")
-    seen = os.popen("ps -eww -o args").read().replace(ours, "")
+    seen = commands()
+    assert ours in seen
+    seen = seen.replace(ours, "")
     assert job.wait() == 3
     kept = "".join(path.read_text() for path in (tmp_path / "l").iterdir())
     assert "[worker 0] I have *** and ***" in job.out.read_text()

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from launcher.remote.bootstrap import BOOTSTRAP, REMOTE_PYTHON
-from launching import ROOT, Job, shell
+from launching import ROOT, Job, children, shell
 
 TIME_BUDGET_S = 110
 pytestmark = pytest.mark.long
@@ -25,11 +25,6 @@ def start(tmp_path, *options):
     for i in range(2):
         job.wait_for(f"[worker {i}] up")
     return job
-
-
-def children(pid):
-    """The child processes of a process."""
-    return [int(word) for word in os.popen(f"ps -o pid= --ppid {pid}").read().split()]
 
 
 def supervisor_and_guard(job):

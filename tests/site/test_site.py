@@ -44,6 +44,8 @@ def pages():
 @pytest.fixture(scope="module")
 def browsed(pages):
     """Return what a browser found on each page, and by the search."""
+    if not shutil.which("chromium"):
+        pytest.skip("no Chromium: apt-get install chromium")
     run(PYTHON, "-m", "pip", "install", "--quiet", "-r", HERE / "requirements.txt")
     return json.loads(run(PYTHON, HERE / "browse.py"))
 

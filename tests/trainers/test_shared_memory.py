@@ -2,14 +2,13 @@
 
 import itertools
 import os
-import subprocess
 import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from launching import PROGRAM, TRAIN, accuracies, launch
+from launching import PROGRAM, TRAIN, accuracies, commands, launch
 from trainers.create import choose_way
 from trainers.shared_memory import BLOCK
 
@@ -88,4 +87,4 @@ def test_a_killed_job_leaves_no_memory(tmp_path):
     assert job.status == 137, job.stdout + job.stderr
     assert "of 400 MB" in job.stdout
     assert shared_kb() - before < 200_000
-    assert not subprocess.run(["pgrep", "-f", str(tmp_path)], stdout=subprocess.PIPE).stdout
+    assert str(tmp_path) not in commands()
