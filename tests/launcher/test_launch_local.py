@@ -1,6 +1,7 @@
 """A job on this machine: how it runs and how it ends."""
 
 import os
+import shutil
 import signal
 import sys
 import time
@@ -149,6 +150,7 @@ def test_usr1_goes_to_the_workers(tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.skipif(not shutil.which("ss"), reason="ss (iproute2) is not installed")
 def test_two_jobs_at_once_both_finish_and_listen_on_loopback_only(tmp_path):
     command = ("-n", 2, "-s", 1, "--no-check", "python", SUM_RANKS, "--sleep", 3)
     jobs = [Job(tmp_path, *command) for _ in range(2)]

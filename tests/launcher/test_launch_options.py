@@ -285,6 +285,7 @@ def test_a_login_that_a_busy_server_drops_is_tried_again(tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.skipif(not shutil.which("ssh"), reason="ssh is not installed")
 def test_a_jump_host_that_cannot_be_reached_is_the_cause(tmp_path):
     jump = "--ssh-option=-oProxyJump=127.0.0.1:1"
     job = launch(tmp_path, "-n", 1, "-H", "d1,", jump, "--no-check", "true")
