@@ -142,5 +142,5 @@ lint: setup
 	@.venv/bin/python -m ruff format --check .
 
 clean:
-	rm -rf .venv .venv-peers .venv-site .venv-nbgrader .venv.lock build .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-peers .venv-site .venv-nbgrader .venv.lock build *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -24,7 +24,7 @@ from measured import ROOT
 from report import Row
 from rungs import RUNGS
 
-# The default of a malloc setting: mxnet_setup leaves malloc alone when it finds one.
+# The default of a malloc setting: gluon_dist leaves malloc alone when it finds one.
 KEEPS_NOTHING = {"GLIBC_TUNABLES": "glibc.malloc.arena_test=8"}
 FLAGS = {*Path("/proc/cpuinfo").read_text().split()}
 # MXNet refuses bfloat16 on other processors.

@@ -14,28 +14,28 @@ Read ``train`` from top to bottom: it is the lesson. What a step does stands in 
 every role; servers and the scheduler never return from its first import.
 """
 
-import mxnet_setup  # noqa: F401  first: MXNet reads these settings when it is imported
+import gluon_dist  # noqa: F401  first: MXNet reads these settings when it is imported
+from gluon_dist.checkpoint.session import Session
+from gluon_dist.common.failure import exit_with
+from gluon_dist.workers.workers import Workers, average_statistics
 
 import mxnet as mx
 
 from command_line.devices import choose_devices
 from command_line.options import options_of
 from command_line.parse import parse_args
-from ground.failure import exit_with
-from ground.versions import versions
 from loader import create_loaders
 from networks.create import create_network
 from networks.mirror import network_to_test
+from run.module_files import network_of_module
 from run.precision import choose_dtype, use_mixed_precision
 from run.progress import measure_reading
+from run.resume import begin_or_resume
 from run.run import Run, introduce
-from saving.module_files import network_of_module
-from saving.resume import begin_or_resume
-from saving.session import Session
+from run.trainer import create_trainer
+from run.versions import versions
 from sources.images import ImageSource
-from trainers.create import create_trainer
 from training import CrossEntropy, evaluate, forward_backward, split_batch
-from workers import Workers, average_statistics
 
 
 def main(argv=None):
@@ -55,7 +55,7 @@ def train(args, session):
     Parameters
     ----------
     args : argparse.Namespace
-    session : saving.session.Session
+    session : gluon_dist.checkpoint.session.Session
     """
     ctx = choose_devices(args)  # [gpu(0), gpu(1)], or [cpu(0)]
     images = ImageSource(args)

@@ -1,9 +1,9 @@
 """Which examples a worker trains on."""
 
+from gluon_dist.common.split import split_range
+
 import numpy as np
 from mxnet.gluon.data.sampler import Sampler
-
-from ground.split import split_range
 
 
 def epoch_permutation(length, seed, epoch):

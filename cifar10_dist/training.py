@@ -92,7 +92,7 @@ def evaluate(loader, net, ctx, workers, top_k=0):
     net : callable
         Takes images (n, C, H, W) to scores (n, classes).
     ctx : list of mxnet.Context
-    workers : workers.Workers
+    workers : Workers
     top_k : int
         Also count an example as right whose label is among the ``top_k`` first; 0 for no.
 

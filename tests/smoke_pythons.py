@@ -49,7 +49,7 @@ def environment(version, python):
         lock = ["-c", ROOT / "constraints.txt"]
         # Compiling what is not imported would take longer than the training.
         subprocess.run([*pip, "install", "-q", "--no-compile", *PACKAGES, *lock], check=True)
-        libraries = ROOT / "cifar10_dist" / "ground" / "libraries.py"
+        libraries = ROOT / "cifar10_dist" / "gluon_dist" / "setup" / "libraries.py"
         subprocess.run([venv / "bin" / "python", libraries], check=True)
         ready.write_text(constraints)
     return venv / "bin" / "python"

@@ -103,7 +103,7 @@ def test_every_file_of_python_that_is_named_exists():
 def modules_named(text):
     """The modules of the training program: alone, or in a row of a table that names the folder."""
     for row in text.splitlines():
-        room = re.match(r"\| `(\w+/)`", row)
+        room = re.match(r"\| `([\w/]+/)`", row)
         for name in re.findall(r"`([\w/]+\.py)`", re.sub(r"\(.*?\)", "", row)):
             yield room[1] + name if room else name
 

@@ -1,11 +1,12 @@
 """Which devices a worker trains on."""
 
+from gluon_dist.common.failure import UsageError
+from gluon_dist.common.split import split_range
+from gluon_dist.setup import environment
+
 import mxnet as mx
 
 from command_line.parse import check_devices
-from ground import environment
-from ground.failure import UsageError
-from ground.split import split_range
 
 
 def choose_devices(args):

@@ -5,6 +5,14 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from gluon_dist.setup.environment import (
+    is_launched,
+    max_restarts,
+    num_ring_workers,
+    num_servers,
+    uses_p3,
+)
+
 import mxnet as mx
 
 from command_line.flag_types import (
@@ -23,7 +31,6 @@ from command_line.flag_types import (
     shape,
     triple,
 )
-from ground.environment import is_launched, max_restarts, num_ring_workers, num_servers, uses_p3
 
 
 def attribute_of(name):

@@ -3,10 +3,11 @@
 import argparse
 import difflib
 
+from gluon_dist.common.failure import UsageError
+from gluon_dist.common.messages import warn
+from gluon_dist.setup.environment import is_first_worker
+
 from command_line.flags import ALL, FLAGS, WITHOUT_EFFECT, attribute_of
-from ground.environment import is_first_worker
-from ground.failure import UsageError
-from ground.messages import warn
 
 DESCRIPTION = """\
 Train a network on CIFAR-10, on one device, several devices, or several workers.

@@ -3,9 +3,10 @@
 import contextlib
 import json
 
+from gluon_dist.common.failure import UsageError
+
 import mxnet as mx
 
-from ground.failure import UsageError
 from networks.by_symbol import SymbolNetwork
 from networks.fast import FastNetwork
 from networks.one_pixel import as_convolutions, use_products

@@ -2,9 +2,9 @@
 
 import json
 
-import mxnet as mx
+from gluon_dist.common.failure import UsageError
 
-from ground.failure import UsageError
+import mxnet as mx
 
 
 class SymbolNetwork(mx.gluon.SymbolBlock):

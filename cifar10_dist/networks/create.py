@@ -2,9 +2,10 @@
 
 from collections import Counter
 
+from gluon_dist.common.failure import UsageError
+
 import mxnet as mx
 
-from ground.failure import UsageError
 from networks.by_name import build_network, hybridize, network_by_name
 from networks.by_symbol import SymbolNetwork
 from networks.fast import num_to_whiten

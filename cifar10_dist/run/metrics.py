@@ -6,8 +6,8 @@ import math
 import os
 import time
 
-from ground.failure import UsageError
-from ground.messages import warn
+from gluon_dist.common.failure import UsageError
+from gluon_dist.common.messages import warn
 
 
 def run_name(args, dtype, num_workers, num_devices):
@@ -26,7 +26,7 @@ def gradient_norm(trainer):
 
     Parameters
     ----------
-    trainer : trainers.base.JobTrainer
+    trainer : gluon_dist.exchange.base.JobTrainer
         In ``dist_async`` the gradient is this worker's own, else that of all workers.
     """
     grads = [param.list_grad()[0].astype("float32") for param in trainer.learned]

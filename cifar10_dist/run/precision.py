@@ -14,14 +14,16 @@ import itertools
 import sys
 import time
 
+from gluon_dist.common.failure import UsageError
+from gluon_dist.common.messages import report
+from gluon_dist.common.processor import processor_flags
+from gluon_dist.setup.corrections import keep_first_convolution
+
 import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
 from mxnet.contrib import amp
 
-from ground.failure import UsageError
-from ground.messages import report
-from ground.processor import processor_flags
 from networks.by_name import SymbolNetwork, hybridize, starts_with_batchnorm
 
 PROCESSOR_HAS = {"avx512_bf16", "amx_bf16"}  # one of them
@@ -44,7 +46,7 @@ def choose_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
         With ``dtype``, and for the trial ``batch_size`` and ``image_shape``.
     net : mxnet.gluon.HybridBlock
         With parameters; they stay as they are.
-    workers : workers.Workers
+    workers : Workers
     saved : str, optional
         The type that a checkpoint was trained in.
     cpuinfo : str
@@ -80,22 +82,7 @@ def use_mixed_precision(dtype):
         plain = mx.sym.Convolution
         amp.init(target_dtype=dtype)
         if dtype == "bfloat16":
-            keep_first_convolution(plain)
-
-
-def keep_first_convolution(plain):
-    """Let a convolution of images compute in float32, by an operator that does not cast.
-
-    For three channels oneDNN has no good code in bfloat16, and what it writes makes the BatchNorm
-    after it ten times as slow: a sixth of ResNet-18's step.
-    """
-    cast = mx.sym.Convolution
-
-    def convolution(data, *args, **kwargs):
-        is_first = data.list_arguments() == [data.name]  # there is no weight before it
-        return (plain if is_first else cast)(data, *args, **kwargs)
-
-    mx.sym.Convolution = mx.sym.op.Convolution = convolution
+            keep_first_convolution(mx, plain)
 
 
 def faster_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
@@ -169,7 +156,7 @@ def measure_steps(net, ctx, batch_size, image_shape, workers):
     batch_size : int
         Of one worker.
     image_shape : tuple of int
-    workers : workers.Workers
+    workers : Workers
     """
     random = np.random.RandomState(0)
     images = random.randint(256, size=(batch_size, *image_shape), dtype=np.uint8)

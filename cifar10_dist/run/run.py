@@ -2,16 +2,19 @@
 
 from collections import deque
 
+from gluon_dist.checkpoint.saver import Saver
+from gluon_dist.common.finite import check_parameters, warn_of_scores
+from gluon_dist.common.messages import report, warn
+
 import numpy as np
 
 from command_line.options import explain_defaults
-from ground.finite import check_parameters, warn_of_scores
-from ground.messages import report, warn
+from networks.by_name import network_json
 from run.metrics import gradient_norm, run_name, train_results
 from run.progress import Progress, profiled
 from run.seeds import draws_numbers, seed_step
 from run.slow_worker import SlowWorker
-from saving.saver import Saver
+from run.versions import all_versions
 
 STEPS_AHEAD = 2  # that Python may queue before MXNet has computed them
 
@@ -22,14 +25,14 @@ class Run:
     Parameters
     ----------
     args : argparse.Namespace
-    start : saving.resume.Start
+    start : run.resume.Start
         Where the training begins.
     dtype : str
         What the network computes in.
     net : mxnet.gluon.HybridBlock
-    trainer : trainers.base.JobTrainer
-    workers : workers.Workers
-    session : saving.session.Session
+    trainer : gluon_dist.exchange.base.JobTrainer
+    workers : Workers
+    session : gluon_dist.checkpoint.session.Session
         Takes requests to stop.
 
     Attributes
@@ -42,7 +45,12 @@ class Run:
     def __init__(self, args, start, dtype, net, trainer, workers, session):
         self._args, self._start, self._net = args, start, net
         self._trainer, self._workers, self._stopper = trainer, workers, session.stopper
-        self._saver = Saver(args, start.describe(dtype), start, net, trainer, workers, session)
+        facts = dict(start.describe(dtype), versions=all_versions())
+        symbol = network_json(net) if args.model_prefix else None
+        self._saver = Saver(
+            *(args.model_prefix, args.save_period, args.keep),
+            *(facts, start, net, symbol, trainer, workers, session),
+        )
         self._epoch, self._steps_done = start.epoch, start.step  # where the loop is
         self.is_over, self._queued = False, deque()
         self._trained = 0.0, (), ()  # of an epoch: seconds, what was counted, what its steps took

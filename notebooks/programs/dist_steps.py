@@ -1,19 +1,18 @@
 """The three steps of ``pytorch_side.data_parallel_steps`` in Gluon: dist_steps.py FILE.npy."""
 
 import sys
-from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
-import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
+import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+from gluon_dist.common.failure import exit_with
+from gluon_dist.exchange.base import share_weights
 
 import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
 from pytorch_side import examples
 
-from ground.failure import exit_with
+import lesson  # noqa: F401
 from sampler import GlobalBatchSampler
-from trainers.create import share_weights
 
 
 def train():

@@ -6,20 +6,17 @@ Multiplications run in float16 on a CPU too, so this needs no GPU. For two worke
 
 import json
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
-import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
+import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+from gluon_dist.common.failure import exit_with
+from gluon_dist.exchange.base import share_weights
+from gluon_dist.exchange.buckets import Buckets
+from gluon_dist.exchange.worker_trainer import WorkerTrainer
 
 import mxnet as mx
 from mxnet.contrib import amp
 from mxnet.contrib.amp.loss_scaler import LossScaler
-
-from ground.failure import exit_with
-from trainers.buckets import Buckets
-from trainers.create import share_weights
-from trainers.worker_trainer import WorkerTrainer
 
 INPUTS = {0: [1, 1, 1, 1], 1: [1, 4, 1, 1]}  # of each rank; 4 is too much for the first scale
 

@@ -11,21 +11,21 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
-import mxnet_setup  # noqa: F401  before mxnet: it sets the number of threads
+import gluon_dist  # noqa: F401  before mxnet: it sets the number of threads
+from gluon_dist.common.failure import UsageError, exit_with
+from gluon_dist.workers.workers import Workers, average_statistics
 
 import mxnet as mx
 from mxnet.contrib.amp.amp import bfloat16
 
+import lesson  # noqa: F401
 from command_line.parse import parse_args
-from ground.failure import UsageError, exit_with
 from loader import EvalLoader, create_loaders
 from networks.create import create_network
 from run.precision import choose_dtype, use_mixed_precision
+from run.trainer import create_trainer
 from sources.images import ImageSource
-from trainers.create import create_trainer
 from training import CrossEntropy, evaluate, forward_backward
-from workers import Workers, average_statistics
 
 NUM_TRAIN, NUM_TEST, NUM_EPOCHS = 1500, 1000, 3
 OPTIONS = f"--network fast --batch-size 64 --num-epochs {NUM_EPOCHS} --num-examples {NUM_TRAIN}"

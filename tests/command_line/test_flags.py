@@ -7,6 +7,8 @@ import sys
 from itertools import chain
 from unittest import mock
 
+from gluon_dist.common.failure import UsageError
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -14,7 +16,6 @@ from hypothesis import strategies as st
 from command_line import flag_types
 from command_line.flags import ALL, FLAGS, WITHOUT_EFFECT
 from command_line.parse import check_devices, parse_args
-from ground.failure import UsageError
 from launching import train
 
 TIME_BUDGET_S = 20
@@ -217,7 +218,7 @@ def test_help_lists_every_flag_in_its_group_and_no_flag_without_effect(tmp_path)
 def test_flags_without_effect_are_taken_and_warned_of(words, capsys):
     parse(words)
     names = " ".join(word for word in words if word != "3")
-    assert capsys.readouterr().err == f"cifar10_dist.py: warning: no effect here: {names}\n"
+    assert capsys.readouterr().err == f"gluon_dist: warning: no effect here: {names}\n"
 
 
 def test_the_defaults_of_older_examples_are_taken(capsys):

@@ -1,5 +1,10 @@
 """A step: the same on one device and on several, whatever the batch, and as written by hand."""
 
+from gluon_dist.checkpoint.statistics import gather_statistics, mean_statistics
+from gluon_dist.exchange.buckets import Buckets
+from gluon_dist.exchange.worker_trainer import WorkerTrainer
+from gluon_dist.workers.workers import Workers, average_statistics
+
 import mxnet as mx
 import numpy as np
 import pytest
@@ -9,11 +14,7 @@ from mxnet.gluon import nn
 
 from loader import Batch, EvalLoader, TrainLoader
 from networks.by_name import network_by_name, starts_with_batchnorm
-from saving.statistics import gather_statistics, mean_statistics
-from trainers.buckets import Buckets
-from trainers.worker_trainer import WorkerTrainer
 from training import CrossEntropy, evaluate, forward_backward, split_batch
-from workers import Workers, average_statistics
 
 TIME_BUDGET_S = 35
 RNG = np.random.RandomState(0)

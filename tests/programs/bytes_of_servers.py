@@ -3,15 +3,15 @@
 import sys
 from pathlib import Path
 
-import mxnet_setup  # noqa: F401  first
+import gluon_dist  # noqa: F401  first
+from gluon_dist.common.failure import exit_with
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 from mxnet.gluon import nn
 
 from command_line.parse import parse_args
-from ground.failure import exit_with
-from trainers.create import create_trainer
-from workers import Workers
+from run.trainer import create_trainer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "notebooks" / "programs"))
 from count_bytes import Counter

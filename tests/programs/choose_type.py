@@ -3,14 +3,14 @@
 import sys
 from argparse import Namespace
 
-import mxnet_setup  # noqa: F401
+import gluon_dist  # noqa: F401
+from gluon_dist.common.failure import exit_with
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 
-from ground.failure import exit_with
 from networks.by_name import network_by_name
 from run.precision import faster_dtype
-from workers import Workers
 
 
 def main():

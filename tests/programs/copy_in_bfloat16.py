@@ -1,6 +1,6 @@
 """Compare the network that a trial measures with the one that is trained, and look at its casts."""
 
-import mxnet_setup  # noqa: F401
+import gluon_dist  # noqa: F401
 
 import mxnet as mx
 import numpy as np

@@ -7,18 +7,18 @@ the kvstore and the file for the movements, JSON, a list for each of ``SETTINGS`
 import json
 import sys
 
-import mxnet_setup  # noqa: F401  first
+import gluon_dist  # noqa: F401  first
+from gluon_dist.common.failure import exit_with
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 from shifted import Shifted
 
 from command_line.parse import parse_args
-from ground.failure import exit_with
 from loader import Batch
-from trainers.create import create_trainer
+from run.trainer import create_trainer
 from training import forward_backward, split_batch
-from workers import Workers
 
 STEPS, EPOCHS = 3, 4
 SETTINGS = (

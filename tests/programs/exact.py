@@ -6,7 +6,9 @@ of the lengths ``TESTS``, all as arrays. Only the number of workers is not in th
 
 import sys
 
-import mxnet_setup  # noqa: F401  first
+import gluon_dist  # noqa: F401  first
+from gluon_dist.common.failure import exit_with
+from gluon_dist.workers.workers import Workers, average_statistics
 
 import mxnet as mx
 import numpy as np
@@ -14,12 +16,10 @@ from mxnet.gluon import nn
 from shifted import Shifted
 
 from command_line.parse import parse_args
-from ground.failure import exit_with
 from loader import EvalLoader, TrainLoader
+from run.trainer import create_trainer
 from sources.augmentation import Augmentation
-from trainers.create import create_trainer
 from training import CrossEntropy, evaluate, forward_backward, split_batch
-from workers import Workers, average_statistics
 
 RNG = np.random.RandomState(0)
 IMAGES = RNG.randint(0, 256, (49, 3, 8, 8)).astype(np.uint8)

@@ -6,15 +6,15 @@ which begin at zero, end at minus the sums.
 
 from types import SimpleNamespace
 
-import mxnet_setup  # noqa: F401  first
+import gluon_dist  # noqa: F401  first
+from gluon_dist.common.failure import exit_with
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 from mxnet.gluon import nn
 
 from command_line.parse import parse_args
-from ground.failure import exit_with
-from trainers.create import create_trainer
-from workers import Workers
+from run.trainer import create_trainer
 
 # Of workers 0, 1 and 2. In float16, 2048 + 1 is 2048, whoever comes first in one of three rows;
 # below 3e-8 it has only zero.

@@ -2,16 +2,16 @@
 
 import os
 
-import mxnet_setup  # noqa: F401  first
+import gluon_dist  # noqa: F401  first
+from gluon_dist.exchange.buckets import Buckets
+from gluon_dist.exchange.worker_trainer import WorkerTrainer
 
 import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn
 from shifted import Shifted
 
-from trainers.buckets import Buckets
-from trainers.create import share_weights
-from trainers.worker_trainer import WorkerTrainer
+from run.trainer import share_weights
 
 STEPS, WIDTHS = 6, (3, 40, 50, 20, 60, 30, 2)
 

@@ -1,6 +1,6 @@
 """Compare a convolution of one pixel in bfloat16 with MXNet's own, and see that networks use it."""
 
-import mxnet_setup  # noqa: F401  first
+import gluon_dist  # noqa: F401  first
 
 import mxnet as mx
 import numpy as np

@@ -1,9 +1,10 @@
 """Train as the program does, and compare the parameters of all workers after each evaluation."""
 
+from gluon_dist.common.failure import exit_with
+
 import numpy as np
 
 import cifar10_dist
-from ground.failure import exit_with
 
 
 def compare(net, workers):

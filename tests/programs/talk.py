@@ -6,19 +6,18 @@ Then they do so again under compression, or with the servers' optimizer of dist_
 import sys
 import time
 
-import mxnet_setup  # noqa: F401  first
+import gluon_dist
+import gluon_dist.exchange.horovod  # noqa: F401  a store to create
+from gluon_dist.common.failure import UsageError, exit_with
+from gluon_dist.exchange.compression import compression_params
+from gluon_dist.exchange.server_optimizer import CountingOptimizer
+from gluon_dist.workers import workers as workers_module
+from gluon_dist.workers.collectives import Collectives
+from gluon_dist.workers.workers import Workers, average_statistics
 
 import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn
-
-import trainers.horovod  # noqa: F401  a store to create
-import workers as workers_module
-from ground.collectives import Collectives
-from ground.failure import UsageError, exit_with
-from trainers.compression import compression_params
-from trainers.server_optimizer import CountingOptimizer
-from workers import Workers, average_statistics
 
 
 def main():

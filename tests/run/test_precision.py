@@ -4,19 +4,20 @@ import re
 import sys
 from argparse import Namespace
 
+from gluon_dist.common.failure import UsageError
+from gluon_dist.common.processor import processor_flags
+from gluon_dist.workers.workers import Workers
+
 import mxnet as mx
 import numpy as np
 import pytest
 
-from ground.failure import UsageError
-from ground.processor import processor_flags
 from launching import PROGRAMS, accuracies, launch, train
 from networks.by_name import network_by_name
 from processors import needs_avx512
 from restarting import ENVIRONMENT, assert_same, finished, training
 from run import precision
 from run.precision import PROCESSOR_HAS, choose_dtype, copy_in, decide, faster_dtype
-from workers import Workers
 
 TIME_BUDGET_S = 70
 HAS_BFLOAT16 = bool(PROCESSOR_HAS & processor_flags())

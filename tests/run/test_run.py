@@ -2,6 +2,11 @@
 
 import time
 
+from gluon_dist.checkpoint.files import find
+from gluon_dist.checkpoint.session import Session
+from gluon_dist.exchange.worker_trainer import WorkerTrainer
+from gluon_dist.workers.workers import Workers
+
 import mxnet as mx
 import numpy as np
 import pytest
@@ -9,13 +14,9 @@ from mxnet.gluon import nn
 
 from command_line.parse import parse_args
 from loader import TrainLoader
+from run.resume import Start
 from run.run import STEPS_AHEAD, Run
-from saving.checkpoint import find
-from saving.resume import Start
-from saving.session import Session
-from trainers.worker_trainer import WorkerTrainer
 from training import CrossEntropy, forward_backward
-from workers import Workers
 
 TIME_BUDGET_S = 10
 IMAGES = np.random.RandomState(0).randint(0, 256, (46, 3, 8, 8)).astype(np.uint8)

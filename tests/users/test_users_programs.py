@@ -1,6 +1,6 @@
 """Programs of users under the launcher: right weights, or a clear end, with and without our lines.
 
-`with us` means that the program begins with ``import mxnet_setup``.
+`with us` means that the program begins with ``import gluon_dist``.
 """
 
 import re
@@ -19,7 +19,7 @@ sys.path.append(str(PROGRAMS))
 from examples import examples  # noqa: E402
 
 AROUND = """
-import mxnet_setup
+import gluon_dist
 import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
@@ -104,7 +104,7 @@ def test_without_us_a_class_that_the_servers_cannot_take_ends_the_job(tmp_path, 
     job = run(tmp_path, "least_squares.py", *options.split(), with_us=False)
     assert job.status == 1
     assert f"could not do what a worker asked for: {cause}" in job.last_words()
-    assert "hint: `import mxnet_setup` before mxnet" in job.last_words()
+    assert "hint: `import gluon_dist` before mxnet" in job.last_words()
 
 
 def test_an_update_that_fails_on_a_server_ends_the_job(tmp_path):

@@ -1,8 +1,8 @@
 import launch
 import mxnet as mx
-from launcher.watching.restarts import Counters, Ended, decide
+from gluon_launch.watching.restarts import Counters, Ended, decide
 from mxnet.contrib import amp
-from trainers import optimizer_state
+from gluon_dist.exchange import optimizer_state
 
 assert alone_sync.count("alive") == 3 and alone_sync.count("ended by SIGKILL") == 1
 assert alone_sync.count("step 2") == 2 and "step 3" not in alone_sync  # the other waits
