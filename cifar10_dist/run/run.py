@@ -24,8 +24,6 @@ class Run:
     args : argparse.Namespace
     start : saving.resume.Start
         Where the training begins.
-    dtype : str
-        What the network computes in.
     net : mxnet.gluon.HybridBlock
     trainer : trainers.base.JobTrainer
     workers : workers.Workers
@@ -39,10 +37,10 @@ class Run:
         asked to stop.
     """
 
-    def __init__(self, args, start, dtype, net, trainer, workers, session):
+    def __init__(self, args, start, net, trainer, workers, session):
         self._args, self._start, self._net = args, start, net
         self._trainer, self._workers, self._stopper = trainer, workers, session.stopper
-        self._saver = Saver(args, start.describe(dtype), start, net, trainer, workers, session)
+        self._saver = Saver(args, start, net, trainer, workers, session)
         self._epoch, self._steps_done = start.epoch, start.step  # where the loop is
         self.is_over, self._queued = False, deque()
         self._trained = 0.0, (), ()  # of an epoch: seconds, what was counted, what its steps took
@@ -51,7 +49,7 @@ class Run:
         if args.gc_type == "fp16":
             self._advice += ", or leave out --gc-type fp16"
         self._is_seeded = draws_numbers(net, args.optimizer)
-        name = run_name(args, dtype, workers.count, len(trainer.devices))
+        name = run_name(args, workers.count, len(trainer.devices))
         self._progress = Progress(
             workers.rank,
             start.steps_per_epoch,

@@ -20,17 +20,15 @@ class Saver:
     ----------
     args : argparse.Namespace
         With ``model_prefix`` (nothing is written without), ``save_period`` and ``keep``.
-    facts : dict
-        What each manifest says besides: options, data, numbers of steps.
     start : saving.resume.Start
-        A resumed run keeps its name.
+        Its facts stand in each manifest; a resumed run keeps its name.
     net : mxnet.gluon.HybridBlock
     trainer : trainers.base.JobTrainer
     workers : workers.Workers
     session : saving.session.Session
     """
 
-    def __init__(self, args, facts, start, net, trainer, workers, session):
+    def __init__(self, args, start, net, trainer, workers, session):
         self._prefix, self._period, self._keep = args.model_prefix, args.save_period, args.keep
         self._net, self._trainer, self._workers = net, trainer, workers
         self._session, self._stopper, self._is_stopped = session, session.stopper, False
@@ -39,7 +37,7 @@ class Saver:
             return
         self._stopper.watch_training(workers)
         devices = workers.gather([len(trainer.devices)]).ravel().astype(int).tolist()
-        self._facts = dict(facts, run=start.run, devices=devices, versions=all_versions())
+        self._facts = dict(start.facts, run=start.run, devices=devices, versions=all_versions())
         self._symbol = network_json(net)
         if trainer.unsaved and workers.rank == 0:
             warn(trainer.unsaved)
