@@ -28,7 +28,7 @@ from loader import create_loaders
 from networks.create import create_network
 from networks.mirror import network_to_test
 from run.module_files import network_of_module
-from run.precision import choose_dtype, use_mixed_precision
+from run.precision import use_mixed_precision
 from run.progress import measure_reading
 from run.resume import begin_or_resume
 from run.run import Run, introduce
@@ -75,11 +75,10 @@ def train(args, session):
     if start.is_end(args.num_epochs, args.target_accuracy):
         workers.barrier()  # nobody leaves while others still need the servers
         return 0
-    dtype = choose_dtype(args, net, workers, start.dtype)
-    use_mixed_precision(dtype)  # unless it is float32
-    trainer = create_trainer(args, dtype, net, ctx, store, workers, *start.steps)
+    use_mixed_precision(args.dtype)  # unless it is float32
+    trainer = create_trainer(args, net, ctx, store, workers, *start.steps)
     start.restore(trainer, net, workers)
-    run = Run(args, start, dtype, net, trainer, workers, session)  # reports, saves, stops
+    run = Run(args, start, net, trainer, workers, session)  # reports, saves, stops
     introduce(args, net, images, train_loader, trainer, workers)
     if start.came_alone:  # saved by plain MXNet: is it as good as it was there?
         run.loaded(evaluate(test_loader, net, ctx, workers))

@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from gluon_dist.common.processor import processor_flags
 from gluon_dist.setup.environment import (
     is_launched,
     max_restarts,
@@ -79,6 +80,11 @@ def _cannot_be_written(path):
     return path and not os.access(os.path.dirname(os.path.abspath(path)), os.W_OK)
 
 
+def _lacks_avx512():
+    known = processor_flags()  # empty where the system does not list them
+    return known and "avx512bw" not in known
+
+
 def _default_resume(a):
     return "auto" if max_restarts() and a.model_prefix and a.load_epoch is None else "none"
 
@@ -111,11 +117,11 @@ FLAGS = {
         Flag("--num-layers", positive, None, "N", "layers of --network resnet, as in MXNet's older examples: 6n+2, as for CIFAR-10; 18, 34, 50, 101, 152, "
              "200 or 269, as for ImageNet, with more than 28 pixels; default 20, with more than 32 pixels 50"),
         Flag("--num-classes", positive, 10, "N", "classes of the images"),
-        Flag("--dtype", ("float32", "float16", "bfloat16", "auto"), "float32", None, "type of convolutions and products; weights stay float32; "
-             "auto: on processors that have bfloat16, it or float32, whichever is faster in a short trial; else float32", steers=True,
+        Flag("--dtype", ("float32", "float16", "bfloat16"), "float32", None, "type of convolutions and products; weights stay float32", steers=True,
              checks=[(lambda a: a.kv_store == "dist_async" and a.dtype == "float16", "--dtype float16 and dist_async exclude each other: the servers cannot know how float16 gradients are scaled")],
              device_checks=[(lambda a, kind, number: kind == "cpu" and a.dtype == "float16", "--dtype float16 needs a GPU; on the CPU try bfloat16"),
-                            (lambda a, kind, number: kind == "gpu" and a.dtype == "bfloat16", "--dtype bfloat16 needs a CPU; on GPUs try float16")]),
+                            (lambda a, kind, number: kind == "gpu" and a.dtype == "bfloat16", "--dtype bfloat16 needs a CPU; on GPUs try float16"),
+                            (lambda a, kind, number: a.dtype == "bfloat16" and _lacks_avx512(), "--dtype bfloat16: MXNet needs a processor with AVX-512; take float32")]),
     ),
     "data": (
         Flag("--data", ("auto", "cifar10", "synthetic"), "auto", None, "auto: CIFAR-10 from disk, else a download, else synthetic images"),

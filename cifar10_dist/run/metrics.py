@@ -10,7 +10,7 @@ from gluon_dist.common.failure import UsageError
 from gluon_dist.common.messages import warn
 
 
-def run_name(args, dtype, num_workers, num_devices):
+def run_name(args, num_workers, num_devices):
     """Return a name that tells runs apart, such as ``resnet20-2workers-1device-batch128-float32``.
 
     The batch size is that of one worker, and the devices are, too.
@@ -18,7 +18,7 @@ def run_name(args, dtype, num_workers, num_devices):
     network = f"{args.network}{args.num_layers or ''}"
     counts = ((num_workers, "worker"), (num_devices, "device"))
     words = (f"{count}{word}{'s' * (count > 1)}" for count, word in counts)
-    return "-".join([network, *words, f"batch{args.batch_size}", dtype])
+    return "-".join([network, *words, f"batch{args.batch_size}", args.dtype])
 
 
 def gradient_norm(trainer):

@@ -67,11 +67,6 @@ class Start:
         return self.steps_per_epoch, self.steps_done
 
     @property
-    def dtype(self):
-        """The type that the checkpoint was trained in, None if it does not say."""
-        return self.manifest.get("options", {}).get("--dtype")
-
-    @property
     def is_seeded_otherwise(self):
         """Whether the steps of this epoch that are done were seeded in another way than now.
 
@@ -85,10 +80,6 @@ class Start:
     def came_alone(self):
         """Whether the parameters came without a manifest: plain MXNet saved them."""
         return bool(self.name) and "options" not in self.manifest
-
-    def describe(self, dtype):
-        """Return the facts, once ``--dtype auto`` is settled."""
-        return {**self.facts, "options": {**self.facts["options"], "--dtype": dtype}}
 
     def restore(self, trainer, net, workers):
         """Put the optimizer's state back, and within an epoch each device's statistics."""
@@ -199,9 +190,7 @@ def _tell(start):
         more = "; its .states, a pickle that could run any program, is not read" if pickled else ""
         report(f"{start.name}.params came alone: the optimizer begins anew, without momentum{more}")
         return
-    before, now = saved["options"], dict(facts["options"])
-    if now["--dtype"] == "auto":  # choose_dtype says what becomes of it
-        now["--dtype"] = before["--dtype"]
+    before, now = saved["options"], facts["options"]
     # With another --num-epochs, a rate that falls towards the end changes, and Lookahead, too.
     has_end = now["--lr-schedule"] in ("cosine", "onecycle") or now["--lookahead"] != "0"
     steering = [*STEERING, "--num-epochs"] if has_end else STEERING

@@ -27,8 +27,6 @@ class Run:
     args : argparse.Namespace
     start : run.resume.Start
         Where the training begins.
-    dtype : str
-        What the network computes in.
     net : mxnet.gluon.HybridBlock
     trainer : gluon_dist.exchange.base.JobTrainer
     workers : Workers
@@ -42,10 +40,10 @@ class Run:
         asked to stop.
     """
 
-    def __init__(self, args, start, dtype, net, trainer, workers, session):
+    def __init__(self, args, start, net, trainer, workers, session):
         self._args, self._start, self._net = args, start, net
         self._trainer, self._workers, self._stopper = trainer, workers, session.stopper
-        facts = dict(start.describe(dtype), versions=all_versions())
+        facts = dict(start.facts, versions=all_versions())
         symbol = network_json(net) if args.model_prefix else None
         self._saver = Saver(
             *(args.model_prefix, args.save_period, args.keep),
@@ -59,7 +57,7 @@ class Run:
         if args.gc_type == "fp16":
             self._advice += ", or leave out --gc-type fp16"
         self._is_seeded = draws_numbers(net, args.optimizer)
-        name = run_name(args, dtype, workers.count, len(trainer.devices))
+        name = run_name(args, workers.count, len(trainer.devices))
         self._progress = Progress(
             workers.rank,
             start.steps_per_epoch,

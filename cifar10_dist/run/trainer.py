@@ -25,14 +25,12 @@ from run.lookahead import Lookahead
 from run.schedule import ResumedScheduler, create_schedule, scaled_learning_rate
 
 
-def create_trainer(args, dtype, net, ctx, store, workers, steps_per_epoch, steps_done=0):
+def create_trainer(args, net, ctx, store, workers, steps_per_epoch, steps_done=0):
     """Create the Trainer that the command line asks for; all workers make this call.
 
     Parameters
     ----------
     args : argparse.Namespace
-    dtype : {'float32', 'float16', 'bfloat16'}
-        What the network computes in; float16 needs its losses scaled.
     net : mxnet.gluon.HybridBlock
         Initialized; all workers get worker 0's weights.
     ctx : list of mxnet.Context
@@ -49,7 +47,7 @@ def create_trainer(args, dtype, net, ctx, store, workers, steps_per_epoch, steps
     """
     plan = Plan(args, net.collect_params(), ctx, store, workers, steps_per_epoch, steps_done)
     trainer = WAYS[choose_way(plan)](plan)
-    if dtype == "float16":
+    if args.dtype == "float16":  # its losses are scaled
         amp.init_trainer(trainer)
     share_weights(trainer)
     return trainer

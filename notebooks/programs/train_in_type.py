@@ -19,10 +19,10 @@ import mxnet as mx
 from mxnet.contrib.amp.amp import bfloat16
 
 import lesson  # noqa: F401
-from command_line.parse import parse_args
+from command_line.parse import check_devices, parse_args
 from loader import EvalLoader, create_loaders
 from networks.create import create_network
-from run.precision import choose_dtype, use_mixed_precision
+from run.precision import use_mixed_precision
 from run.trainer import create_trainer
 from sources.images import ImageSource
 from training import CrossEntropy, evaluate, forward_backward
@@ -54,15 +54,15 @@ def data_options():
 
 def train(args, images):
     """Train once; return the results, and the types of the arrays of the last step."""
+    check_devices(args, "cpu", 1)
     ctx, store = [mx.cpu()], mx.kv.create("device")
     workers, loss = Workers(store), CrossEntropy(args.label_smoothing)
     net = create_network(args, ctx, images)
-    dtype = choose_dtype(args, net, workers)
-    use_mixed_precision(dtype)
+    use_mixed_precision(args.dtype)
     train_loader, _ = create_loaders(args, images, workers)
     tests = [array[:NUM_TEST] for array in images.arrays[2:]]
     test_loader = EvalLoader(*tests, args.batch_size, augmentation=images.augmentation)
-    trainer = create_trainer(args, dtype, net, ctx, store, workers, len(train_loader))
+    trainer = create_trainer(args, net, ctx, store, workers, len(train_loader))
     accuracy, nats, seconds = [], [], 0
     for epoch in range(args.num_epochs):
         start = time.process_time()  # of this process: what others compute does not count

@@ -12,7 +12,7 @@ from launch import parse_args
 from launching import ROOT, launch
 
 TIME_BUDGET_S = 20
-CHECKPOINTS = ROOT / "tests" / "saving" / "of_an_earlier_version"
+CHECKPOINTS = ROOT / "tests" / "checkpoint" / "of_an_earlier_version"
 THERE = 'case " $* " in *" -G "*) exit 0;; esac; while [ "$1" != d1 ]; do shift; done; shift; '
 pytestmark = pytest.mark.skipif(not shutil.which("rsync"), reason="rsync is not installed")
 

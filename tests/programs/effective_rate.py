@@ -54,7 +54,7 @@ def movements(args, store, workers, num_devices):
     ctx = [mx.cpu(i) for i in range(num_devices)]
     net = OneWeight()
     net.initialize(ctx=ctx)
-    trainer = create_trainer(args, args.dtype, net, ctx, store, workers, STEPS)
+    trainer = create_trainer(args, net, ctx, store, workers, STEPS)
     batch = Batch(mx.nd.zeros((4, 1)), mx.nd.zeros(4), 4 * workers.count)
     places, updates = [0.0], STEPS * EPOCHS * (workers.count if workers.is_async else 1)
     for update in range(1, updates + 1):

@@ -43,7 +43,7 @@ def begin():
         net = net or small_network()
         trainer = WorkerTrainer(net.collect_params(), mx.optimizer.SGD(), lambda step: 0.1)
         start, workers = Start(FACTS, epoch, step), Workers(mx.kv.create("local"))
-        return Run(args, start, "float32", net, trainer, workers, sessions[-1]), net, trainer
+        return Run(args, start, net, trainer, workers, sessions[-1]), net, trainer
 
     yield create
     for session in sessions:
