@@ -13,9 +13,17 @@ from gluon_dist.setup.finder import register as _register
 
 _register()
 
-_HOMES = {"explain": "setup.changes"}
+_HOMES = {
+    "devices": "workers.group",
+    "explain": "setup.changes",
+    "local_rank": "workers.group",
+    "local_size": "workers.group",
+    "rank": "workers.group",
+    "size": "workers.group",
+    "store": "workers.group",
+}
 
-__all__ = ["__version__", "explain"]
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name):

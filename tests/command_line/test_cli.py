@@ -7,11 +7,11 @@ import subprocess
 import sys
 
 from gluon_dist.common.failure import UsageError
+from gluon_dist.workers.group import share_gpus
 
 import pytest
 
 from cifar10_dist import main
-from command_line.devices import share_gpus
 from launching import PROGRAM, ROOT, launch, train
 
 TIME_BUDGET_S = 60

@@ -23,6 +23,7 @@ class Workers:
     """
 
     def __init__(self, store):
+        self.store = store
         self.rank, self.count = store.rank, store.num_workers
         self.store_type, self.is_async = store.type, "async" in store.type
         self.collectives = Collectives(store) if store.num_workers > 1 else OneWorker()

@@ -1,0 +1,114 @@
+"""This process among the workers of its job: its store, its number, its devices."""
+
+from typing import List, Optional, Sequence
+
+from gluon_dist.common.split import split_range
+from gluon_dist.setup import environment
+from gluon_dist.workers.workers import Workers
+
+import mxnet as mx
+
+_workers: Optional[Workers] = None
+
+
+def store(kind: Optional[str] = None) -> mx.kvstore.KVStore:
+    """Return the key-value store of this process; the first call makes it.
+
+    Parameters
+    ----------
+    kind : str, optional
+        One of ``mx.kv.create``'s kinds, or ``horovod``. Default: under a launcher ``dist_sync``, or
+        ``horovod`` where there are no servers; else ``device``.
+
+    Returns
+    -------
+    mxnet.kvstore.KVStore
+        The same in every call.
+
+    Raises
+    ------
+    ValueError
+        If an earlier call made one of another kind.
+    """
+    return workers(kind).store
+
+
+def workers(kind=None):
+    """Return the workers of the job, by the store of this process."""
+    global _workers
+    if _workers is None:
+        _workers = Workers(mx.kv.create(kind or _default_kind()))
+    elif kind is not None and not _is_of(_workers.store.type, kind):
+        raise ValueError(
+            f"store({kind!r}): this process has a store of kind {_workers.store.type!r}: ask for "
+            "the kind in the first call"
+        )
+    return _workers
+
+
+def rank() -> int:
+    """Return the number of this worker, from 0; 0 without a launcher."""
+    return int(workers().rank)
+
+
+def size() -> int:
+    """Return the number of workers; 1 without a launcher."""
+    return int(workers().count)
+
+
+def local_rank() -> int:
+    """Return the number of this worker among those of its host, from 0."""
+    return environment.local_rank()
+
+
+def local_size() -> int:
+    """Return the number of workers on this host; 1 without a launcher."""
+    return environment.local_workers()
+
+
+def devices(gpus: Optional[Sequence[int]] = None) -> List[mx.Context]:
+    """Return the devices of this worker: its share of the host's GPUs, or the CPU.
+
+    Parameters
+    ----------
+    gpus : sequence of int, optional
+        The GPUs to take instead, by MXNet's numbers. An empty one: the CPU.
+
+    Returns
+    -------
+    list of mxnet.Context
+        Where a host has fewer GPUs than workers, several workers share one.
+
+    Raises
+    ------
+    ValueError
+        If MXNet does not see one of ``gpus``.
+    """
+    available = mx.context.num_gpus()
+    wanted = share_gpus(available, local_size(), local_rank()) if gpus is None else gpus
+    missing = [number for number in wanted if not 0 <= number < available]
+    if missing:
+        raise ValueError(f"gpus {missing[0]}: this machine has {available} GPU(s) that MXNet sees")
+    return [mx.gpu(number) for number in wanted] or [mx.cpu()]
+
+
+def share_gpus(available, workers, local_rank):
+    """Return the GPUs of one of several workers on a host: near-equal parts."""
+    if available < workers:  # several workers to one GPU
+        return tuple(range(available))[local_rank % max(available, 1) :][:1]
+    start, stop = split_range(available, workers, local_rank)
+    return tuple(range(start, stop))
+
+
+def _default_kind():
+    if environment.num_ring_workers() > 1:
+        return "horovod"
+    if not environment.is_launched():
+        return "device"
+    return "dist_sync" if environment.num_servers() else "horovod"
+
+
+def _is_of(kind, wanted):
+    """Tell whether a store is of a kind; ``dist`` and the like are names of ``dist_sync``."""
+    synchronous = ("dist", "dist_sync", "dist_device_sync", "dist_sync_device")
+    return kind == wanted or (kind in synchronous and wanted in synchronous)
