@@ -29,7 +29,6 @@ from networks.mirror import network_to_test
 from run.precision import choose_dtype, use_mixed_precision
 from run.progress import measure_reading
 from run.run import Run, introduce
-from saving.module_files import network_of_module
 from saving.resume import begin_or_resume
 from saving.session import Session
 from sources.images import ImageSource
@@ -70,19 +69,19 @@ def train(args, session):
     workers.agree(settings)  # a worker with others ends the job
 
     # From a checkpoint, or from the beginning. Parameters first; the optimizer's state below.
-    net = network_of_module(args, ctx, workers) or create_network(args, ctx, images)
+    net = create_network(args, ctx, images)
     start = begin_or_resume(args, settings, net, workers, train_loader, session)
     if start.is_end(args.num_epochs, args.target_accuracy):
         workers.barrier()  # nobody leaves while others still need the servers
         return 0
     dtype = choose_dtype(args, net, workers, start.dtype)
     use_mixed_precision(dtype)  # unless it is float32
-    trainer = create_trainer(args, dtype, net, ctx, store, workers, *start.steps)
+    trainer = create_trainer(
+        args, dtype, net, ctx, store, workers, start.steps_per_epoch, start.steps_done
+    )
     start.restore(trainer, net, workers)
     run = Run(args, start, dtype, net, trainer, workers, session)  # reports, saves, stops
     introduce(args, net, images, train_loader, trainer, workers)
-    if start.came_alone:  # saved by plain MXNet: is it as good as it was there?
-        run.loaded(evaluate(test_loader, net, ctx, workers))
 
     for epoch in range(start.epoch, args.num_epochs):
         for batch in run.batches(train_loader, epoch):  # ends early on a request to stop

@@ -22,7 +22,7 @@ from mxnet.contrib import amp
 from ground.failure import UsageError
 from ground.messages import report
 from ground.processor import processor_flags
-from networks.by_name import SymbolNetwork, hybridize, starts_with_batchnorm
+from networks.by_name import hybridize, starts_with_batchnorm
 
 PROCESSOR_HAS = {"avx512_bf16", "amx_bf16"}  # one of them
 TYPES = ("float32", "bfloat16")
@@ -111,8 +111,8 @@ def faster_dtype(args, net, workers, saved=None, cpuinfo="/proc/cpuinfo"):
     dtype : {'float32', 'bfloat16'}
     reason : str
     """
-    if isinstance(net, SymbolNetwork):
-        return "float32", f"{net.title} is read as it is, without casts"
+    if isinstance(net, gluon.SymbolBlock):
+        return "float32", f"{args.network} is read as it is, without casts"
     ctx = next(iter(net.collect_params().values())).list_ctx()
     is_slow = ctx[0].device_type == "gpu" or not PROCESSOR_HAS & processor_flags(cpuinfo)
     slow_workers = np.flatnonzero(workers.gather([is_slow]))

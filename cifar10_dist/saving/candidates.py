@@ -6,8 +6,6 @@ import re
 import socket
 from pathlib import Path
 
-import mxnet as mx
-
 from ground import environment
 from ground.failure import UsageError
 from ground.messages import warn
@@ -83,7 +81,8 @@ def candidates(args, job, restarted):
     if not any(os.path.exists(f"{wanted}.{ending}") for ending in ("json", "params")):
         return [], False, f"{wanted}.params"
     entries = checkpoint.find(match[1])
-    named = [e for e in entries if Path(e.name) == Path(wanted)] or [Entry(wanted, *position)]
+    named = [e for e in entries if Path(e.name) == Path(wanted)]
+    named = named or [Entry(wanted, *position, error=checkpoint.without_manifest(wanted))]
     return named + [e for e in entries if (e.epoch, e.step) < position], False, None
 
 
@@ -118,22 +117,10 @@ def first_usable(entries, facts, net):
         try:
             if entry.error:
                 raise Broken(entry.error)
-            if entry.manifest is None:  # of plain MXNet, or an older version of this program
-                manifest = {"epoch": entry.epoch, "step": entry.step}
-                params, state = checkpoint.read_file(f"{entry.name}.params"), b""
-            else:
-                manifest = entry.manifest
-                _check_position(entry, facts)
-                params, state = checkpoint.read(entry.name, manifest)
-            try:
-                load(net, params)
-            except (mx.MXNetError, AssertionError, ValueError) as error:
-                lines = str(error).strip().splitlines()
-                reason = lines[-1 if isinstance(error, mx.MXNetError) else 0][:200]
-                raise Broken(
-                    f"{entry.name}.params: not the parameters of this network: {reason}"
-                ) from None
-            return (entry.name, manifest), params, state
+            _check_position(entry, facts)
+            params, state = checkpoint.read(entry.name, entry.manifest)
+            load(net, f"{entry.name}.params", params)
+            return (entry.name, entry.manifest), params, state
         except Broken as error:
             last = str(error)
             if entry is not entries[-1]:

@@ -2,7 +2,6 @@
 
 import datetime
 import json
-import os
 from dataclasses import dataclass, field
 
 from command_line.options import STEERING
@@ -10,7 +9,6 @@ from ground import environment
 from ground.messages import report, warn
 from saving import checkpoint
 from saving.candidates import asks_for_files, find_candidates, first_usable, place_of
-from saving.module_files import warn_of_replacing
 from saving.parameters import load
 from saving.statistics import restore_statistics
 
@@ -61,11 +59,6 @@ class Start:
         return self.epoch * self.steps_per_epoch + self.step
 
     @property
-    def steps(self):
-        """Number of steps of an epoch, and of those of the training that are done."""
-        return self.steps_per_epoch, self.steps_done
-
-    @property
     def dtype(self):
         """The type that the checkpoint was trained in, None if it does not say."""
         return self.manifest.get("options", {}).get("--dtype")
@@ -79,11 +72,6 @@ class Start:
         optimizer = self.manifest.get("options", {}).get("--optimizer", "")
         is_seeded_so = self.manifest.get("seeded") == SEEDED or optimizer.lower() == "sgld"
         return self.step > 0 and not is_seeded_so
-
-    @property
-    def came_alone(self):
-        """Whether the parameters came without a manifest: plain MXNet saved them."""
-        return bool(self.name) and "options" not in self.manifest
 
     def describe(self, dtype):
         """Return the facts, once ``--dtype auto`` is settled."""
@@ -162,8 +150,6 @@ def _find_start(args, facts, net, workers):
                 f"{place_of(args.model_prefix, '-*')} are replaced by those of a new training; "
                 "--resume auto would go on from them"
             )
-        elif workers.rank == 0 and args.model_prefix:
-            warn_of_replacing(args.model_prefix)
         return Start(facts)
     entries, goes_on = find_candidates(args, facts["job"], workers)
     chosen, params, state = None, b"", b""
@@ -173,15 +159,14 @@ def _find_start(args, facts, net, workers):
     if chosen is None:
         if workers.rank == 0:
             report(f"no {place_of(args.model_prefix, '-*.json')}: starting afresh")
-            warn_of_replacing(args.model_prefix)
         return Start(facts)
     name, manifest = chosen
     params, state = workers.hand_out(params), workers.hand_out(state)
     if workers.rank > 0:
-        load(net, params)
+        load(net, f"{name}.params", params)
     start = Start(facts, manifest["epoch"], manifest["step"], name, manifest=manifest)
     start.arrays = checkpoint.parse_state(state)
-    if goes_on and "run" in manifest:
+    if goes_on:
         start.run = manifest["run"]
     steps = manifest.get("worker_steps") or [start.step]
     start.step = steps[workers.rank] if len(steps) == workers.count else min(steps)
@@ -193,10 +178,8 @@ def _tell(start):
     within = f" and {start.step} steps" if start.step else ""
     report(f"Resumed from {start.name}: {start.epoch} epochs{within} done")
     saved, facts = start.manifest, start.facts
-    if start.came_alone:
-        pickled = os.path.exists(f"{start.name}.states")
-        more = "; its .states, a pickle that could run any program, is not read" if pickled else ""
-        report(f"{start.name}.params came alone: the optimizer begins anew, without momentum{more}")
+    if "options" not in saved:  # of tools/convert_module.py
+        report(f"{start.name} has parameters alone: the optimizer begins anew, without momentum")
         return
     before, now = saved["options"], dict(facts["options"])
     if now["--dtype"] == "auto":  # choose_dtype says what becomes of it

@@ -10,6 +10,7 @@ from ground.messages import report, warn
 from ground.versions import all_versions
 from networks.by_name import network_json
 from saving import checkpoint
+from saving.parameters import with_kinds
 from saving.statistics import gather_statistics, mean_statistics
 
 
@@ -105,13 +106,12 @@ class Saver:
         }
         if step:
             params.update(mean_statistics(self._net, statistics))
-        arguments = set(mx.sym.load_json(self._symbol).list_arguments())
-        params = {("arg:" if n in arguments else "aux:") + n: v for n, v in params.items()}
         optimizer, arrays = self._trainer.collect_state()
         if step:
             arrays["statistics"] = mx.nd.array(statistics, dtype="float32")
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
         facts = dict(self._facts, saved=now, optimizer=optimizer, **facts)
+        params = with_kinds(params, self._symbol)
         work = (epoch, step, self._symbol, params, arrays, facts)
         self._session.writing = threading.Thread(target=self._write, args=work)
         self._session.writing.start()
@@ -128,7 +128,7 @@ class Saver:
         except (OSError, mx.MXNetError, MemoryError, ValueError) as error:
             name = f"{self._prefix}-{checkpoint.tag(epoch, step)}"
             newest = f"the newest checkpoint is {self._newest}" if self._newest else "there is none"
-            warn(f"{name} could not be saved: {_reason(error)}; {newest}")
+            warn(f"{name} could not be saved: {reason_of(error)}; {newest}")
             return
         try:
             self._remove_old(epoch, step)
@@ -146,7 +146,7 @@ class Saver:
             checkpoint.remove(entry)
 
 
-def _reason(error):
+def reason_of(error):
     """Say in one line why a file could not be written."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
