@@ -27,7 +27,6 @@ from command_line.parse import parse_args
 from loader import create_loaders
 from networks.create import create_network
 from networks.mirror import network_to_test
-from run.module_files import network_of_module
 from run.precision import use_mixed_precision
 from run.progress import measure_reading
 from run.resume import begin_or_resume
@@ -70,18 +69,18 @@ def train(args, session):
     workers.agree(settings)  # a worker with others ends the job
 
     # From a checkpoint, or from the beginning. Parameters first; the optimizer's state below.
-    net = network_of_module(args, ctx, workers) or create_network(args, ctx, images)
+    net = create_network(args, ctx, images)
     start = begin_or_resume(args, settings, net, workers, train_loader, session)
     if start.is_end(args.num_epochs, args.target_accuracy):
         workers.barrier()  # nobody leaves while others still need the servers
         return 0
     use_mixed_precision(args.dtype)  # unless it is float32
-    trainer = create_trainer(args, net, ctx, store, workers, *start.steps)
+    trainer = create_trainer(
+        args, net, ctx, store, workers, start.steps_per_epoch, start.steps_done
+    )
     start.restore(trainer, net, workers)
     run = Run(args, start, net, trainer, workers, session)  # reports, saves, stops
     introduce(args, net, images, train_loader, trainer, workers)
-    if start.came_alone:  # saved by plain MXNet: is it as good as it was there?
-        run.loaded(evaluate(test_loader, net, ctx, workers))
 
     for epoch in range(start.epoch, args.num_epochs):
         for batch in run.batches(train_loader, epoch):  # ends early on a request to stop

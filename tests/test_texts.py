@@ -18,6 +18,7 @@ PROGRAMS = (
     "cifar10_dist/cifar10_dist.py",
     "tools/launch.py",
     "tools/cluster.py",
+    "tools/convert_module.py",
     "tools/make_venv.py",
     "tools/make_site.py",
     "tools/refresh_notebooks.py",
@@ -88,7 +89,7 @@ def test_every_command_line_has_flags_of_its_program_only(flags):
     lines = [code for path in MANUAL for code in code_of(path.read_text())]
     parts = [part for code in lines for part in parts_of(code)]
     shown = {(name, flag) for name, words in parts if name in flags for flag in FLAG.findall(words)}
-    assert {name for name, _ in shown} == {"cifar10_dist.py", "launch.py"}
+    assert {name for name, _ in shown} == {"cifar10_dist.py", "launch.py", "convert_module.py"}
     assert not [(name, flag) for name, flag in shown if flag not in flags[name]]
 
 

@@ -10,8 +10,11 @@ from command_line.parse import check_devices
 
 def choose_devices(args):
     """Return the contexts to train on: all GPUs, the ones named, or CPU devices."""
+    if args.cpus:
+        check_devices(args, "cpu", args.cpus)
+        return [mx.cpu(number) for number in range(args.cpus)]
     try:
-        ctx = [mx.cpu(i) for i in range(args.cpus)] if args.cpus else devices(args.gpus)
+        ctx = devices(args.gpus)
     except ValueError as error:
         raise UsageError(f"--{error}") from None
     check_devices(args, ctx[0].device_type, len(ctx))

@@ -71,14 +71,16 @@ def check_devices(args, kind, num_devices):
                 raise UsageError(message.format(num_devices=num_devices, **vars(args)))
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """Raises :class:`UsageError` for a mistake."""
+
     def error(self, message):
         """Raise instead of printing the usage and exiting: see :func:`failure.exit_with`."""
         raise UsageError(message)
 
 
 def _create_parser():
-    parser = _Parser(
+    parser = Parser(
         prog="cifar10_dist.py",
         description=DESCRIPTION,
         epilog=ENDING,

@@ -15,7 +15,7 @@ def run_name(args, num_workers, num_devices):
 
     The batch size is that of one worker, and the devices are, too.
     """
-    network = f"{args.network}{args.num_layers or ''}"
+    network = f"{os.path.basename(args.network)}{args.num_layers or ''}"
     counts = ((num_workers, "worker"), (num_devices, "device"))
     words = (f"{count}{word}{'s' * (count > 1)}" for count, word in counts)
     return "-".join([network, *words, f"batch{args.batch_size}", args.dtype])

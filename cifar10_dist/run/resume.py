@@ -2,7 +2,6 @@
 
 import datetime
 import json
-import os
 from dataclasses import dataclass, field
 
 from gluon_dist.checkpoint import files
@@ -13,7 +12,6 @@ from gluon_dist.common.messages import report, warn
 from gluon_dist.setup import environment
 
 from command_line.options import STEERING
-from run.module_files import warn_of_replacing
 
 SEEDED = "each step"  # how random numbers were seeded that a training draws
 
@@ -62,11 +60,6 @@ class Start:
         return self.epoch * self.steps_per_epoch + self.step
 
     @property
-    def steps(self):
-        """Number of steps of an epoch, and of those of the training that are done."""
-        return self.steps_per_epoch, self.steps_done
-
-    @property
     def is_seeded_otherwise(self):
         """Whether the steps of this epoch that are done were seeded in another way than now.
 
@@ -75,11 +68,6 @@ class Start:
         optimizer = self.manifest.get("options", {}).get("--optimizer", "")
         is_seeded_so = self.manifest.get("seeded") == SEEDED or optimizer.lower() == "sgld"
         return self.step > 0 and not is_seeded_so
-
-    @property
-    def came_alone(self):
-        """Whether the parameters came without a manifest: plain MXNet saved them."""
-        return bool(self.name) and "options" not in self.manifest
 
     def restore(self, trainer, net, workers):
         """Put the optimizer's state back, and within an epoch each device's statistics."""
@@ -154,8 +142,6 @@ def _find_start(args, facts, net, workers):
                 f"{place_of(args.model_prefix, '-*')} are replaced by those of a new training; "
                 "--resume auto would go on from them"
             )
-        elif workers.rank == 0 and args.model_prefix:
-            warn_of_replacing(args.model_prefix)
         return Start(facts)
     entries, goes_on = find_candidates(args, facts["job"], workers)
     chosen, params, state = None, b"", b""
@@ -165,15 +151,14 @@ def _find_start(args, facts, net, workers):
     if chosen is None:
         if workers.rank == 0:
             report(f"no {place_of(args.model_prefix, '-*.json')}: starting afresh")
-            warn_of_replacing(args.model_prefix)
         return Start(facts)
     name, manifest = chosen
     params, state = workers.hand_out(params), workers.hand_out(state)
     if workers.rank > 0:
-        load(net, params)
+        load(net, f"{name}.params", params)
     start = Start(facts, manifest["epoch"], manifest["step"], name, manifest=manifest)
     start.arrays = files.parse_state(state)
-    if goes_on and "run" in manifest:
+    if goes_on:
         start.run = manifest["run"]
     steps = manifest.get("worker_steps") or [start.step]
     start.step = steps[workers.rank] if len(steps) == workers.count else min(steps)
@@ -185,10 +170,8 @@ def _tell(start):
     within = f" and {start.step} steps" if start.step else ""
     report(f"Resumed from {start.name}: {start.epoch} epochs{within} done")
     saved, facts = start.manifest, start.facts
-    if start.came_alone:
-        pickled = os.path.exists(f"{start.name}.states")
-        more = "; its .states, a pickle that could run any program, is not read" if pickled else ""
-        report(f"{start.name}.params came alone: the optimizer begins anew, without momentum{more}")
+    if "options" not in saved:  # of tools/convert_module.py
+        report(f"{start.name} has parameters alone: the optimizer begins anew, without momentum")
         return
     before, now = saved["options"], facts["options"]
     # With another --num-epochs, a rate that falls towards the end changes, and Lookahead, too.

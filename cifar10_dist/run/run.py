@@ -125,11 +125,6 @@ class Run:
         self._trained = *self._progress.trained(), self._trainer.measure_steps()
         return self._saver.stopped_within(epoch, self._steps_done)
 
-    def loaded(self, result):
-        """Report the test of a network that was loaded, before its first step."""
-        tested = f"Epoch {self._start.epoch - 1}: Test_acc {result['accuracy']:f}"
-        self._progress.say(f"{tested} before the first step")
-
     def is_test_due(self, epoch):
         """Tell whether to evaluate now: every ``--test-period`` epochs, and after the last."""
         return self._is_last(epoch) or (epoch + 1) % self._args.test_period == 0
@@ -197,7 +192,7 @@ def introduce(args, net, images, loader, trainer, workers):
         return
     ctx = trainer.devices
     report(
-        f"{getattr(net, 'title', args.network)} on {images.name}: {workers.count} worker(s), "
+        f"{args.network} on {images.name}: {workers.count} worker(s), "
         f"{len(ctx)} device(s) each ({', '.join(map(str, ctx))}), "
         f"kvstore {workers.store_type}, batch size {args.batch_size} a worker, "
         f"{loader.global_batch_size} in all, {len(loader)} steps an epoch"

@@ -2,7 +2,6 @@
 
 import re
 
-import mxnet as mx
 import pytest
 
 from restarting import finished, training
@@ -20,18 +19,6 @@ def test_a_training_that_diverges_says_so_in_one_line_and_saves_nothing(workers,
     assert re.search(r": \w+ is not finite: the training has diverged and is not saved", first)
     assert "Test_acc" not in job.stdout and "Traceback" not in job.text()
     assert not list(tmp_path.glob("m*"))
-
-
-@pytest.mark.long
-def test_parameters_that_are_not_finite_are_not_gone_on_from(tmp_path):
-    finished(training(tmp_path, tmp_path / "m", "--num-epochs", "1", "--lr-schedule", "constant"))
-    (tmp_path / "m-0001.json").unlink()  # as plain MXNet saves
-    arrays = mx.nd.load(f"{tmp_path}/m-0001.params")
-    next(iter(arrays.values()))[0] = float("inf")
-    mx.nd.save(f"{tmp_path}/m-0001.params", arrays)
-    job = finished(training(tmp_path, tmp_path / "m", "--load-epoch", "1"), status=2)
-    (line,) = job.stderr.splitlines()
-    assert "m-0001.params: " in line and line.endswith(" is not finite")
 
 
 def test_a_loss_that_is_not_finite_is_told(tmp_path, capsys):

@@ -1,8 +1,9 @@
 """Parameters that others saved: by Gluon, by Module, in float16; and what does not fit."""
 
-from gluon_dist.checkpoint.candidates import first_usable
-from gluon_dist.checkpoint.files import Entry
-from gluon_dist.common.failure import UsageError
+from pathlib import Path
+
+from gluon_dist.checkpoint import parameters
+from gluon_dist.checkpoint.files import Broken
 
 import mxnet as mx
 import numpy as np
@@ -25,7 +26,8 @@ def values(net):
 
 
 def load(net, name):
-    first_usable([Entry(str(name), 3, 0)], {}, net)
+    path = f"{name}.params"
+    parameters.load(net, path, Path(path).read_bytes())
 
 
 def cast(path, dtype):
@@ -90,9 +92,7 @@ def test_the_first_name_that_is_missing_and_left_over_is_said(
     arrays = mx.nd.load(path)
     arrays.update({added: mx.nd.ones(3)} if added else {})
     mx.nd.save(path, {name: array for name, array in arrays.items() if name != gone})
-    with pytest.raises(
-        UsageError, match=f"0003.params: not the parameters of this network: {said}$"
-    ):
+    with pytest.raises(Broken, match=f"0003.params: not the parameters of this network: {said}$"):
         load(network(1), tmp_path / "model-0003")
 
 
@@ -100,7 +100,7 @@ def test_parameters_of_a_deeper_network_are_left_over(tmp_path):
     deeper = network(1, "cifar_resnet56_v1")
     deeper.save_parameters(str(tmp_path / "model-0003.params"))
     with pytest.raises(
-        UsageError, match=r"network: left over: features.2.3.body.0.weight and \d+ more"
+        Broken, match=r"network: left over: features.2.3.body.0.weight and \d+ more"
     ):
         load(network(1), tmp_path / "model-0003")
 
@@ -109,12 +109,18 @@ def test_a_file_that_is_cut_short_is_refused_with_what_mxnet_says(tmp_path, thei
     path = tmp_path / "model-0003.params"
     theirs.save_parameters(str(path))
     path.write_bytes(path.read_bytes()[:200])
-    with pytest.raises(UsageError, match="network: MXNetError: Check failed: "):
+    with pytest.raises(Broken, match="network: MXNetError: Check failed: "):
+        load(network(1), tmp_path / "model-0003")
+
+
+def test_parameters_without_names_are_refused(tmp_path):
+    mx.nd.save(str(tmp_path / "model-0003.params"), [mx.nd.ones(3)])
+    with pytest.raises(Broken, match="not the parameters of this network: arrays without names"):
         load(network(1), tmp_path / "model-0003")
 
 
 def test_parameters_of_other_shapes_are_refused(tmp_path):
     wider = network_by_name(NETWORK, 11, (3, 32, 32), [mx.cpu()])
     wider.save_parameters(str(tmp_path / "model-0003.params"))
-    with pytest.raises(UsageError, match=r"expected \(10, 64\) vs saved \(11, 64\)"):
+    with pytest.raises(Broken, match=r"expected \(10, 64\) vs saved \(11, 64\)"):
         load(network(1), tmp_path / "model-0003")

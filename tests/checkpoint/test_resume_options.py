@@ -85,24 +85,25 @@ def test_what_is_not_there_is_said_with_the_host(saved):
     assert f"there is no {saved}/model-0007.params on " in said
 
 
-def test_parameters_alone_are_taken_as_before(saved):
-    for ending in ("json", "state"):
-        (saved / f"model-0001.{ending}").unlink()
-    said = go_on(saved, "--load-epoch", "1")
-    assert "model-0001.params came alone: the optimizer begins anew" in said
+@pytest.mark.parametrize("how", ["--load-epoch 1", "--resume auto", "--resume {}/model"])
+def test_parameters_without_a_manifest_are_not_taken_and_one_line_says_what_to_do(saved, how):
+    for path in (*saved.glob("model-0*.json"), *saved.glob("model-0*.state")):
+        path.unlink()
+    said = go_on(saved, *how.format(saved).split(), status=2)
+    (line,) = [line for line in said.splitlines() if "warning" not in line]
+    name = f"{saved}/model-000{1 if '1' in how else 2}"
+    assert f"error: {name}.params has no manifest" in line
+    assert f"convert it: python tools/convert_module.py {name}.params --model-prefix" in line
 
 
-def test_parameters_without_names_are_foreign(saved):
-    for ending in ("json", "state"):
-        (saved / f"model-0001.{ending}").unlink()
-    mx.nd.save(str(saved / "model-0001.params"), [mx.nd.ones(3)])
-    said = go_on(saved, "--load-epoch", "1", status=2)
-    assert "model-0001.params: not the parameters of this network: arrays without names" in said
+def test_a_job_that_was_killed_while_it_saved_the_first_time_starts_afresh(saved):
+    for path in (*saved.glob("model-0*.json"), saved / "model-0002.params"):
+        path.unlink()
+    assert "Epoch 0: Test_acc" in go_on(saved, "--resume", "auto")
 
 
 def test_parameters_that_cannot_be_read_are_told(saved):
-    for ending in ("json", "state", "params"):
-        (saved / f"model-0001.{ending}").unlink()
+    (saved / "model-0001.params").unlink()
     (saved / "model-0001.params").mkdir()
     said = go_on(saved, "--load-epoch", "1", status=2)
     assert "model-0001.params: Is a directory" in said

@@ -26,6 +26,7 @@ DEVICE_CHECKS = [text for flag in ALL for _, text in flag.device_checks]
 ALONE, LAUNCHED = {}, {"DMLC_PS_ROOT_URI": "127.0.0.1"}
 P3 = {**LAUNCHED, "DMLC_PS_VAN_TYPE": "p3"}
 NO_SERVERS, RING = {**LAUNCHED, "DMLC_NUM_SERVER": "0"}, {"HOROVOD_SIZE": "2"}
+SYMBOL = Path(__file__).parents[1] / "checkpoint/of_an_earlier_version/plain/model-symbol.json"
 # How each message begins, the command line that brings it, and what the launcher says.
 CASES = {
     "--data-train and --data-val": ("--data-val y.rec", ALONE),
@@ -36,6 +37,8 @@ CASES = {
     "--profile": ("--profile /no/where/trace.json", ALONE),
     "--resume auto needs": ("--resume auto", ALONE),
     "--load-epoch {load_epoch}": ("--model-prefix x --load-epoch 5", ALONE),
+    "--network": ("--network none.json", ALONE),
+    "--dtype {dtype}": (f"--network {SYMBOL} --dtype bfloat16", ALONE),
     "--pad-size": ("--pad-size 1001", ALONE),
     "--top-k": ("--top-k 4 --num-classes 3", ALONE),
     "--lr-schedule step needs": ("--network fast --lr-schedule step", ALONE),

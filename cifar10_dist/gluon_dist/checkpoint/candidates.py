@@ -13,8 +13,6 @@ from gluon_dist.common.failure import UsageError
 from gluon_dist.common.messages import warn
 from gluon_dist.setup import environment
 
-import mxnet as mx
-
 # What a position inside an epoch depends on.
 WITHIN = ("data", "seed", "global_batch_size", "steps_per_epoch", "is_async")
 
@@ -83,7 +81,8 @@ def candidates(args, job, restarted):
     if not any(os.path.exists(f"{wanted}.{ending}") for ending in ("json", "params")):
         return [], False, f"{wanted}.params"
     entries = files.find(match[1])
-    named = [e for e in entries if Path(e.name) == Path(wanted)] or [Entry(wanted, *position)]
+    named = [e for e in entries if Path(e.name) == Path(wanted)]
+    named = named or [Entry(wanted, *position, error=files.without_manifest(wanted))]
     return named + [e for e in entries if (e.epoch, e.step) < position], False, None
 
 
@@ -118,22 +117,10 @@ def first_usable(entries, facts, net):
         try:
             if entry.error:
                 raise Broken(entry.error)
-            if entry.manifest is None:  # of plain MXNet, or an older version of this program
-                manifest = {"epoch": entry.epoch, "step": entry.step}
-                params, state = files.read_file(f"{entry.name}.params"), b""
-            else:
-                manifest = entry.manifest
-                _check_position(entry, facts)
-                params, state = files.read(entry.name, manifest)
-            try:
-                load(net, params)
-            except (mx.MXNetError, AssertionError, ValueError) as error:
-                lines = str(error).strip().splitlines()
-                reason = lines[-1 if isinstance(error, mx.MXNetError) else 0][:200]
-                raise Broken(
-                    f"{entry.name}.params: not the parameters of this network: {reason}"
-                ) from None
-            return (entry.name, manifest), params, state
+            _check_position(entry, facts)
+            params, state = files.read(entry.name, entry.manifest)
+            load(net, f"{entry.name}.params", params)
+            return (entry.name, entry.manifest), params, state
         except Broken as error:
             last = str(error)
             if entry is not entries[-1]:

@@ -16,12 +16,14 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from gluon_dist.checkpoint.lock import workplace_of
+from gluon_dist.common.failure import UsageError
 from gluon_dist.common.finite import first_not_finite
 from gluon_dist.contract import MANIFEST_FORMAT
 
@@ -29,7 +31,7 @@ import mxnet as mx
 import numpy as np
 
 
-class Broken(Exception):
+class Broken(UsageError):
     """A checkpoint that cannot be used; the message says which file, and why."""
 
 
@@ -55,18 +57,37 @@ def tag(epoch, step=0):
 
 
 def find(prefix):
-    """Return the checkpoints of a prefix, as a list of :class:`Entry`, the newest first."""
-    target, found = Path(prefix), []
-    pattern = re.compile(re.escape(target.name) + r"-(\d{4,})(?:-(\d{5,}))?\.json")
+    """Return the checkpoints of a prefix, as a list of :class:`Entry`, the newest first.
+
+    If there is none, but MXNet itself has saved parameters, the newest are an entry with an error.
+    """
+    target, ours, others = Path(prefix), [], []
+    pattern = re.compile(re.escape(target.name) + r"(-(\d{4,})(?:-(\d{5,}))?)\.(json|params)")
     names = os.listdir(target.parent) if target.parent.is_dir() else []
     for match in filter(None, map(pattern.fullmatch, names)):
-        entry = Entry(str(target.parent / match[0][:-5]), int(match[1]), int(match[2] or 0))
-        try:
-            entry.manifest = read_manifest(entry.name)
-        except Broken as error:
-            entry.error = str(error)
-        found.append(entry)
-    return sorted(found, key=Entry.recency, reverse=True)
+        name = target.name + match[1]
+        entry = Entry(str(target.parent / name), int(match[2]), int(match[3] or 0))
+        if match[4] == "json":
+            try:
+                entry.manifest = read_manifest(entry.name)
+            except Broken as error:
+                entry.error = str(error)
+            ours.append(entry)
+        elif f"{name}.state" not in names:  # else this program was killed while it saved
+            entry.error = without_manifest(entry.name)
+            others.append(entry)
+    ours, others = (sorted(x, key=Entry.recency, reverse=True) for x in (ours, others))
+    return ours or others[:1]
+
+
+def without_manifest(name):
+    """Say what to do with ``NAME.params`` that have no manifest."""
+    prefix = re.sub(r"-\d+(-\d+)?$", "", name)
+    return (
+        f"{name}.params has no manifest ({name}.json): if mx.mod.Module or MXNet saved it, "
+        f"convert it: python tools/convert_module.py {shlex.quote(name)}.params "
+        f"--model-prefix {shlex.quote(prefix)}-converted"
+    )
 
 
 def read_manifest(name):
@@ -187,7 +208,7 @@ def write(prefix, epoch, step, symbol, params, arrays, facts):
 
         _unlink(folder / f"{name}.json")  # of an earlier checkpoint with this name
         _flush_folder(folder)
-        for file_name in files:
+        for file_name in reversed([*files]):  # .state before .params, see find
             os.replace(workplace / file_name, folder / file_name)
             in_place.append(folder / file_name)
         _flush_folder(folder)

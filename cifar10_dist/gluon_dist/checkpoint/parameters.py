@@ -1,9 +1,12 @@
 """Put the parameters of a file into a network, by whichever names they were saved."""
 
 from gluon_dist.checkpoint import files
+from gluon_dist.checkpoint.files import Broken
+
+import mxnet as mx
 
 
-def load(net, content):
+def load(net, path, content):
     """Put the parameters of a file into a network, on every device, cast to the network's types.
 
     Their names may be those of ``Block.save_parameters`` (``features.0.weight``), or those of
@@ -14,13 +17,23 @@ def load(net, content):
     ----------
     net : mxnet.gluon.Block
         Initialized.
-    content : bytes
+    path, content : str, bytes
+        Where the file is, for messages, and what is in it.
 
     Raises
     ------
-    ValueError, AssertionError, mxnet.MXNetError
-        If they are not the parameters of this network; the first line says why.
+    checkpoint.Broken
+        If they are not the parameters of this network.
     """
+    try:
+        _load(net, content)
+    except (mx.MXNetError, AssertionError, ValueError) as error:
+        lines = str(error).strip().splitlines()
+        reason = lines[-1 if isinstance(error, mx.MXNetError) else 0][:200]
+        raise Broken(f"{path}: not the parameters of this network: {reason}") from None
+
+
+def _load(net, content):
     found = files.parse_params(content)
     own = net.collect_params()
     short = {name[len(net.prefix) :]: param for name, param in own.items()}
@@ -34,6 +47,12 @@ def load(net, content):
     ctx = next(iter(own.values())).list_ctx()
     arrays = {params[name].name: array for name, array in found.items()}
     own.load_dict(arrays, ctx=ctx, cast_dtype=True)
+
+
+def with_kinds(params, symbol):
+    """Put ``arg:`` or ``aux:`` before names, as in MXNet's files, by the symbol (its JSON)."""
+    arguments = set(mx.sym.load_json(symbol).list_arguments())
+    return {("arg:" if n in arguments else "aux:") + n: value for n, value in params.items()}
 
 
 def _first(names):

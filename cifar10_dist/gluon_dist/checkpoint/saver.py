@@ -4,6 +4,7 @@ import datetime
 import threading
 
 from gluon_dist.checkpoint import files
+from gluon_dist.checkpoint.parameters import with_kinds
 from gluon_dist.checkpoint.statistics import gather_statistics, mean_statistics
 from gluon_dist.common.messages import report, warn
 from gluon_dist.contract import SAVED
@@ -108,13 +109,12 @@ class Saver:
         }
         if step:
             params.update(mean_statistics(self._net, statistics))
-        arguments = set(mx.sym.load_json(self._symbol).list_arguments())
-        params = {("arg:" if n in arguments else "aux:") + n: v for n, v in params.items()}
         optimizer, arrays = self._trainer.collect_state()
         if step:
             arrays["statistics"] = mx.nd.array(statistics, dtype="float32")
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
         facts = dict(self._facts, saved=now, optimizer=optimizer, **facts)
+        params = with_kinds(params, self._symbol)
         work = (epoch, step, self._symbol, params, arrays, facts)
         self._session.writing = threading.Thread(target=self._write, args=work)
         self._session.writing.start()
@@ -131,7 +131,7 @@ class Saver:
         except (OSError, mx.MXNetError, MemoryError, ValueError) as error:
             name = f"{self._prefix}-{files.tag(epoch, step)}"
             newest = f"the newest checkpoint is {self._newest}" if self._newest else "there is none"
-            warn(f"{name} could not be saved: {_reason(error)}; {newest}")
+            warn(f"{name} could not be saved: {reason_of(error)}; {newest}")
             return
         try:
             self._remove_old(epoch, step)
@@ -149,7 +149,7 @@ class Saver:
             files.remove(entry)
 
 
-def _reason(error):
+def reason_of(error):
     """Say in one line why a file could not be written."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
