@@ -18,10 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
-import gluon_dist  # noqa: F401
+import gluon_dist
 from gluon_dist.checkpoint.saver import Saver
 from gluon_dist.checkpoint.session import Session
-from gluon_dist.exchange.worker_trainer import WorkerTrainer
 from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
@@ -55,7 +54,7 @@ def measure(args, folder):
     ctx = [mx.gpu(i) for i in range(mx.context.num_gpus())][:1] or [mx.cpu()]
     net = network_by_name(args.network, 10, (3, 32, 32), ctx)
     optimizer = mx.optimizer.create(args.optimizer)
-    trainer = WorkerTrainer(net.collect_params(), optimizer, lambda step: 0.001)
+    trainer = gluon_dist.Trainer(net.collect_params(), optimizer)
     data = [mx.nd.random.uniform(shape=(args.batch_size, 3, 32, 32), ctx=ctx[0])]
     label, loss = [mx.nd.zeros(args.batch_size, ctx=ctx[0])], CrossEntropy()
 

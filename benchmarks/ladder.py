@@ -38,8 +38,7 @@ from gluon_dist.common.failure import exit_with
 from gluon_dist.exchange.buckets import Buckets
 from gluon_dist.exchange.optimizers import Adam
 from gluon_dist.exchange.shared_memory import SharedBuckets, share_memory
-from gluon_dist.exchange.worker_trainer import WorkerTrainer
-from gluon_dist.workers.workers import Workers
+from gluon_dist.exchange.trainer import Trainer
 
 import mxnet as mx
 import numpy as np
@@ -72,6 +71,15 @@ def batches(images, labels, store):
         )
 
 
+class LadderTrainer(Trainer):
+    """Adds gradients up as this rung says, also in one process."""
+
+    def _choose_exchange(self):
+        if shares_memory:
+            return SharedBuckets(share_memory(self._workers, True, 0))
+        return Buckets()
+
+
 def main():
     """Train, and print how fast."""
     store = mx.kv.create((os.environ.get("DMLC_ROLE") and "dist") or "local")
@@ -91,10 +99,7 @@ def main():
     if has_buckets:
         for param in params.values():
             param._finish_deferred_init()
-        exchange = Buckets()
-        if shares_memory:
-            exchange = SharedBuckets(share_memory(Workers(store), True, 0))
-        trainer = WorkerTrainer(params, Adam(), lambda step: 0.001, store, exchange)
+        trainer = LadderTrainer(params, Adam(), kvstore=store)
     else:
         here = {"update_on_kvstore": False} if updates_here else {}
         trainer = gluon.Trainer(params, "adam", {"learning_rate": 0.001}, store, **here)

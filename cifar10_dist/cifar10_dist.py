@@ -14,12 +14,10 @@ Read ``train`` from top to bottom: it is the lesson. What a step does stands in 
 every role; servers and the scheduler never return from its first import.
 """
 
-import gluon_dist  # noqa: F401  first: MXNet reads these settings when it is imported
+import gluon_dist as gd  # first: before mxnet
 from gluon_dist.checkpoint.session import Session
 from gluon_dist.common.failure import exit_with
 from gluon_dist.workers.workers import Workers, average_statistics
-
-import mxnet as mx
 
 from command_line.devices import choose_devices
 from command_line.options import options_of
@@ -41,7 +39,7 @@ def main(argv=None):
     """Train as the command line says; return the exit status."""
     args = parse_args(argv)
     if args.test_io:
-        workers = Workers(mx.kv.create(args.kv_store))
+        workers = Workers(gd.store(args.kv_store))
         train_loader, _ = create_loaders(args, ImageSource(args), workers)
         return measure_reading(train_loader, workers, args.disp_batches)
     with Session(args.model_prefix) as session:  # takes TERM and USR1: save and stop
@@ -62,7 +60,7 @@ def train(args, session):
     loss.hybridize(static_alloc=True, static_shape=True)
 
     # The store connects the devices of this worker, and all workers through the servers.
-    store = mx.kv.create(args.kv_store)
+    store = gd.store(args.kv_store)
     workers = Workers(store)
     train_loader, test_loader = create_loaders(args, images, workers)  # of this worker's part
     settings = {"data": images.fingerprint, **options_of(args), **versions()}
@@ -85,13 +83,13 @@ def train(args, session):
     for epoch in range(start.epoch, args.num_epochs):
         for batch in run.batches(train_loader, epoch):  # ends early on a request to stop
             data, labels = split_batch(batch, ctx)  # a part for each device: split_and_load
-            # The losses are divided by the examples of all workers (dist_async: of this one), so
-            # that the sum of all gradients is the gradient of the mean loss.
-            divisor = trainer.loss_divisor(batch)
+            # The losses are divided by the examples of all workers, so that the sum of all
+            # gradients is the gradient of the mean loss. (float16 has a scale besides, else 1.)
+            divisor = batch.global_size / trainer.loss_scale
             outputs = forward_backward(net, loss, data, labels, divisor)
             trainer.step(1)  # adds gradients up over devices and workers, and updates the weights
             run.step_done(outputs, labels)
-        trainer.pull_weights(workers)  # dist_async: others have moved them on the servers
+        trainer.pull_weights()  # dist_async: others have moved them on the servers
         if run.save_if_stopped(epoch):
             break
         average_statistics(net, workers)  # of BatchNorm, which each device has moved for itself

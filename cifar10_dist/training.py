@@ -65,7 +65,7 @@ def forward_backward(net, loss, data, labels, divisor):
     data, labels : list of NDArray, shapes (n_i, C, H, W) and (n_i,)
         A part for each device.
     divisor : float
-        Examples of all devices of all workers, or what the Trainer says, see ``loss_divisor``.
+        Examples of all devices of all workers; for float16 divided by its loss scale.
 
     Returns
     -------

@@ -14,6 +14,8 @@ from gluon_dist.setup.finder import register as _register
 _register()
 
 _HOMES = {
+    "Trainer": "exchange.trainer",
+    "backward": "exchange.trainer",
     "devices": "workers.group",
     "explain": "setup.changes",
     "local_rank": "workers.group",

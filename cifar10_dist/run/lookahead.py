@@ -38,9 +38,15 @@ class Lookahead:
                 slow[:] = kept * slow + (1 - kept) * data
                 data[:] = slow
 
+    def collect(self):
+        """Return the averages for a checkpoint, by names that begin with ``lookahead:``."""
+        pairs = self.arrays.items()
+        return {f"lookahead:{name}": average[0].copyto(mx.cpu()) for name, average in pairs}
+
     def restore(self, arrays):
-        """Continue from saved averages, {name: ndarray}."""
+        """Continue from what :meth:`collect` returned; the arrays are NumPy's."""
         for param in self._params:
-            if param.name in arrays:
-                value = mx.nd.array(arrays[param.name], dtype=param.dtype)
+            saved = arrays.get(f"lookahead:{param.name}")
+            if saved is not None:
+                value = mx.nd.array(saved, dtype=param.dtype)
                 self.arrays[param.name] = [value.copyto(ctx) for ctx in param.list_ctx()]

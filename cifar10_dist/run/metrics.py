@@ -26,7 +26,7 @@ def gradient_norm(trainer):
 
     Parameters
     ----------
-    trainer : gluon_dist.exchange.base.JobTrainer
+    trainer : gluon_dist.Trainer
         In ``dist_async`` the gradient is this worker's own, else that of all workers.
     """
     grads = [param.list_grad()[0].astype("float32") for param in trainer.learned]

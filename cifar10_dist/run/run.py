@@ -14,6 +14,7 @@ from run.metrics import gradient_norm, run_name, train_results
 from run.progress import Progress, profiled
 from run.seeds import draws_numbers, seed_step
 from run.slow_worker import SlowWorker
+from run.trainer import explain_choices
 from run.versions import all_versions
 
 STEPS_AHEAD = 2  # that Python may queue before MXNet has computed them
@@ -28,7 +29,7 @@ class Run:
     start : run.resume.Start
         Where the training begins.
     net : mxnet.gluon.HybridBlock
-    trainer : gluon_dist.exchange.base.JobTrainer
+    trainer : gluon_dist.Trainer
     workers : Workers
     session : gluon_dist.checkpoint.session.Session
         Takes requests to stop.
@@ -122,7 +123,7 @@ class Run:
         self._queued.clear()
         check_parameters(self._net, f"Epoch {epoch}", self._advice)
         # All is computed: the check has waited for it.
-        self._trained = *self._progress.trained(), self._trainer.measure_steps()
+        self._trained = *self._progress.trained(), self._trainer.exchange.measure_steps()
         return self._saver.stopped_within(epoch, self._steps_done)
 
     def is_test_due(self, epoch):
@@ -169,7 +170,7 @@ class Run:
         slow_worker : str or None
             A line about a worker that all others wait for.
         """
-        found = self._trainer.measure_staleness(self._workers)
+        found = self._trainer.measure_staleness()
         seconds, counts, steps = self._trained
         computing, waiting = np.reshape(steps, (-1, 2)).T
         waited, speed = waiting.sum(), counts[-1] / max(seconds, 1e-9)
@@ -197,5 +198,6 @@ def introduce(args, net, images, loader, trainer, workers):
         f"kvstore {workers.store_type}, batch size {args.batch_size} a worker, "
         f"{loader.global_batch_size} in all, {len(loader)} steps an epoch"
     )
-    for line in (*explain_defaults(args), *trainer.explain()):
+    chosen = explain_choices(args, workers)
+    for line in (*explain_defaults(args), *trainer.explain(), *chosen):
         report(line)

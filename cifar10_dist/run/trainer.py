@@ -1,28 +1,18 @@
-"""Create the Trainer: one way of exchanging gradients and of updating for each kind of training.
-
-To add a way of exchanging gradients, write a function like :func:`through_store`, enter it in
-``WAYS``, and let :func:`choose_way` return its name.
-"""
+"""The Trainer that the command line asks for."""
 
 import inspect
-from dataclasses import dataclass
-from functools import cached_property
 
 from gluon_dist.common.failure import UsageError
-from gluon_dist.exchange.asynchronous import AsyncTrainer, allow_for_staleness, explain_staleness
-from gluon_dist.exchange.base import share_weights
-from gluon_dist.exchange.buckets import Buckets
-from gluon_dist.exchange.compression import HalfBuckets, TwoBits, compression_params
-from gluon_dist.exchange.horovod import HorovodBuckets
-from gluon_dist.exchange.optimizers import EVERYWHERE, OURS
-from gluon_dist.exchange.shared_memory import SharedBuckets, share_memory
-from gluon_dist.exchange.step_times import TimedTrainer
+from gluon_dist.exchange.choice import SMALLEST, choose_exchange
+from gluon_dist.exchange.optimizers import optimizer_class
+from gluon_dist.exchange.step_times import Timed
+from gluon_dist.exchange.trainer import Trainer
 
-import mxnet as mx
 from mxnet.contrib import amp
 
 from run.lookahead import Lookahead
 from run.schedule import ResumedScheduler, create_schedule, scaled_learning_rate
+from run.staleness import allow_for_staleness, explain_staleness
 
 
 def create_trainer(args, net, ctx, store, workers, steps_per_epoch, steps_done=0):
@@ -43,147 +33,109 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch, steps_done=0
 
     Returns
     -------
-    base.JobTrainer
+    gluon_dist.Trainer
     """
-    plan = Plan(args, net.collect_params(), ctx, store, workers, steps_per_epoch, steps_done)
-    trainer = WAYS[choose_way(plan)](plan)
+    params, (kind, options) = net.collect_params(), choose_optimizer(args, workers)
+    updates = steps_per_epoch * (workers.count if workers.is_async else 1)  # of an epoch
+    schedule = create_schedule(
+        *(args.lr_schedule, options["learning_rate"], updates, args.num_epochs),
+        *(args.warmup_epochs, args.lr_factor, args.lr_step_epochs),
+    )
+    if workers.is_async:  # the servers have the schedule, where the pushes of all workers count
+        rest = ResumedScheduler(schedule, steps_done * workers.count)
+        return Trainer(params, kind(lr_scheduler=rest, **options), kvstore=store)
+    lookahead = None
+    if args.lookahead:
+        learned = [param for _, param in sorted(params.items()) if param.grad_req != "null"]
+        lookahead = Lookahead(learned, args.lookahead, steps_per_epoch * args.num_epochs)
+    trainer = PlannedTrainer(
+        *(params, kind(**options), store, compression_params(args, workers)),
+        *(schedule, steps_done, lookahead, args.allreduce == "auto"),
+    )
     if args.dtype == "float16":  # its losses are scaled
         amp.init_trainer(trainer)
-    share_weights(trainer)
     return trainer
 
 
-@dataclass
-class Plan:
-    """What the functions in ``WAYS`` need to create a Trainer."""
+class PlannedTrainer(Trainer):
+    """A Trainer whose rate, and average of weights, follow a plan; its steps are timed.
 
-    args: object
-    params: mx.gluon.ParameterDict
-    ctx: list
-    store: mx.kvstore.KVStore
-    workers: object
-    steps_per_epoch: int
-    steps_done: int
+    Parameters
+    ----------
+    params, optimizer, store, compression
+        As of :class:`gluon_dist.Trainer`.
+    schedule : callable
+        Takes the number of a step, from 1, and returns its learning rate.
+    steps_done : int
+        Steps that were done before a restart. The optimizer's own count of updates can differ:
+        float16 skips some, and smaller batches before a restart make more.
+    lookahead : run.lookahead.Lookahead or None
+        Called after every step.
+    may_share : bool
+        Whether workers on one host may add gradients up in memory that they share.
+    """
 
-    def worker_trainer(self, store=None, exchange=None, compression=None):
-        """Create a Trainer that updates on the workers, with this exchange of gradients."""
-        kind, options = choose_optimizer(self.args, self.workers)
-        optimizer = OURS.get(self.args.optimizer.lower(), kind)(**options)
-        schedule = self.schedule(options["learning_rate"])
-        period, num_steps = self.args.lookahead, self.steps_per_epoch * self.args.num_epochs
-        lookahead = Lookahead(self.learned, period, num_steps) if period else None
-        more = {"steps_done": self.steps_done, "lookahead": lookahead}
-        return TimedTrainer(self.params, optimizer, schedule, store, exchange, compression, **more)
+    def __init__(
+        self,
+        params,
+        optimizer,
+        store,
+        compression=None,
+        schedule=None,
+        steps_done=0,
+        lookahead=None,
+        may_share=True,
+    ):
+        self._schedule, self._steps_done, self._lookahead = schedule, steps_done, lookahead
+        self._may_share = may_share
+        super().__init__(params, optimizer, kvstore=store, compression_params=compression)
 
-    @property
-    def learned(self):
-        """The parameters with gradients, sorted by name."""
-        params = (param for _, param in sorted(self.params.items()))
-        return [param for param in params if param.grad_req != "null"]
+    def step(self, batch_size, ignore_stale_grad=False):
+        """Set the rate of this step, make it, and let Lookahead do its part."""
+        self._steps_done += 1
+        self._scale = 1 / self.loss_scale  # by which the losses were multiplied
+        self.set_learning_rate(self._schedule(self._steps_done))
+        super().step(batch_size, ignore_stale_grad)
+        if self._lookahead:
+            self._lookahead.step(self._steps_done)
 
-    @cached_property
-    def shared_memory(self):
-        """Memory for gradients that all workers see, or None; all workers ask for it."""
-        size = sum(param.list_data()[0].size for param in self.learned)
-        size *= 4 * (self.workers.count + 1)
-        return share_memory(self.workers, self.ctx == [mx.cpu()], size)
+    def collect_state(self):
+        """Return also the average of the weights."""
+        facts, arrays = super().collect_state()
+        if self._lookahead:
+            arrays.update(self._lookahead.collect())
+        return facts, arrays
 
-    def schedule(self, lr, updates_per_step=1):
-        """Create the schedule: a function from the number of an update (from 1) to its rate."""
-        args = self.args
-        return create_schedule(
-            args.lr_schedule,
-            lr,
-            self.steps_per_epoch * updates_per_step,
-            args.num_epochs,
-            args.warmup_epochs,
-            args.lr_factor,
-            args.lr_step_epochs,
+    def restore_state(self, facts, arrays):
+        """Restore also the average of the weights."""
+        super().restore_state(facts, arrays)
+        if self._lookahead:
+            self._lookahead.restore(arrays)
+
+    def _choose_exchange(self):
+        found = choose_exchange(
+            *(self._workers, self.devices, self._in_order, self._compression_params),
+            self._may_share,
         )
+        return Timed(found) if self._workers.count > 1 else found
 
 
-def choose_way(plan):
-    """Return how this training exchanges gradients, a name in ``WAYS``; all workers call this.
+def compression_params(args, workers):
+    """Return what ``--gc-type`` and ``--gc-threshold`` ask for, as the Trainer takes it, or None.
 
-    "shared memory" is for one host, where all workers can see the same memory.
+    The threshold is, as in MXNet's examples, of gradients that are summed over a batch. Here they
+    are divided by the batch of all workers before they are pushed, and so is the threshold.
     """
-    if plan.workers.is_async:
-        return "asynchronous"
-    if plan.args.gc_type:
-        return {"fp16": "float16", "2bit": "two bits"}[plan.args.gc_type]
-    if plan.store.type == "horovod":
-        return "horovod"
-    if plan.workers.count > 1:
-        is_shared = plan.args.allreduce == "auto" and plan.shared_memory is not None
-        return "shared memory" if is_shared else "store"
-    return "one device" if len(plan.ctx) == 1 and "dist" not in plan.store.type else "store"
-
-
-def on_one_device(plan):
-    """One device: there is nothing to add up."""
-    return plan.worker_trainer()
-
-
-def through_store(plan):
-    """Push gradients to the servers and pull their sums; with one worker, its own store adds up."""
-    return plan.worker_trainer(plan.store, Buckets())
-
-
-def through_horovod(plan):
-    """Add gradients up in Horovod's ring."""
-    return plan.worker_trainer(plan.store, HorovodBuckets())
-
-
-def in_shared_memory(plan):
-    """Add gradients up in memory that all workers see."""
-    return plan.worker_trainer(plan.store, SharedBuckets(plan.shared_memory))
-
-
-def in_float16(plan):
-    """Push gradients in 16 bits each, and pull their sums in 16."""
-    return plan.worker_trainer(plan.store, HalfBuckets())
-
-
-def in_two_bits(plan):
-    """Push gradients in two bits each, and pull their sums in 32."""
-    args, workers = plan.args, plan.workers
-    compression = compression_params(
-        args.gc_type, args.gc_threshold, args.batch_size * workers.count
-    )
-    trainer = plan.worker_trainer(plan.store, TwoBits(plan.params), compression)
-    workers.collectives.note_compression(compression["threshold"])
-    return trainer
-
-
-def asynchronously(plan):
-    """Let the servers update at each push of each worker.
-
-    The optimizer and its schedule are sent to the servers, where the pushes of all workers count.
-    """
-    args, workers = plan.args, plan.workers
-    kind, options = choose_optimizer(args, workers)
-    schedule = plan.schedule(options["learning_rate"], updates_per_step=workers.count)
-    done = plan.steps_done * workers.count
-    optimizer = kind(lr_scheduler=ResumedScheduler(schedule, done), **options)
-    lines = []
-    if args.lr_scale == "staleness":
-        asked = {"learning_rate": args.lr, "momentum": args.mom}
-        lines += explain_staleness(asked, options, workers.count)
-    if args.lookahead:
-        lines.append("dist_async: no --lookahead: the weights are the servers'")
-    workers.collectives.note_server_optimizer()  # which the trainer sends them
-    return AsyncTrainer(plan.params, optimizer, plan.store, lines)
-
-
-WAYS = {
-    "one device": on_one_device,
-    "store": through_store,
-    "horovod": through_horovod,
-    "shared memory": in_shared_memory,
-    "float16": in_float16,
-    "two bits": in_two_bits,
-    "asynchronous": asynchronously,
-}
+    if not args.gc_type:
+        return None
+    batch = args.batch_size * workers.count
+    threshold = round(args.gc_threshold / batch, 6)
+    if args.gc_type == "2bit" and threshold < SMALLEST:
+        raise UsageError(
+            f"--gc-threshold {args.gc_threshold:g}: divided by the batch of all workers, "
+            f"{batch}, it must be at least {SMALLEST:f}"
+        )
+    return {"type": args.gc_type, "threshold": threshold}
 
 
 def choose_optimizer(args, workers):
@@ -191,7 +143,7 @@ def choose_optimizer(args, workers):
     name = args.optimizer.lower()
     if name == "sgld" and workers.count > 1 and not workers.is_async:
         raise UsageError("--optimizer sgld: each worker would add noise of its own; take -n 1")
-    kind = EVERYWHERE.get(name) or mx.optimizer.Optimizer.opt_registry[name]
+    kind = optimizer_class(name, on_servers=workers.is_async)
     update_size = args.batch_size * (1 if workers.is_async else workers.count)
     lr = scaled_learning_rate(args.lr, args.lr_scale, update_size)
     momentum = args.mom if "momentum" in inspect.signature(kind).parameters else None
@@ -199,3 +151,14 @@ def choose_optimizer(args, workers):
         lr, momentum = allow_for_staleness(lr, momentum, workers.count)
     options = {"learning_rate": lr, "wd": args.wd}
     return kind, options if momentum is None else dict(options, momentum=momentum)
+
+
+def explain_choices(args, workers):
+    """Yield lines on what ``dist_async`` makes of the command line."""
+    if not workers.is_async:
+        return
+    if args.lr_scale == "staleness":
+        asked = {"learning_rate": args.lr, "momentum": args.mom}
+        yield from explain_staleness(asked, choose_optimizer(args, workers)[1], workers.count)
+    if args.lookahead:
+        yield "dist_async: no --lookahead: the weights are the servers'"

@@ -2,9 +2,8 @@
 
 import sys
 
-import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+import gluon_dist as gd  # before mxnet, from which no server returns
 from gluon_dist.common.failure import exit_with
-from gluon_dist.exchange.base import share_weights
 
 import mxnet as mx
 import numpy as np
@@ -16,7 +15,7 @@ from sampler import GlobalBatchSampler
 
 
 def train():
-    store = mx.kv.create("dist")  # rank, number of workers and addresses: from the launcher
+    store = gd.store()  # rank, number of workers and addresses: from the launcher
     x, y, first = map(mx.nd.array, examples())
     net = gluon.nn.Dense(3, in_units=4)
     net.initialize()
@@ -24,8 +23,7 @@ def train():
     loss = gluon.loss.SoftmaxCrossEntropyLoss()
     options = {"learning_rate": 0.1, "momentum": 0.9}
     params = net.collect_params()
-    trainer = gluon.Trainer(params, "sgd", options, kvstore=store, update_on_kvstore=False)
-    share_weights(trainer)  # rank 0's, to all
+    trainer = gd.Trainer(params, "sgd", options)  # all begin with rank 0's weights
     sampler = GlobalBatchSampler(np.arange(21), 8, store.num_workers, store.rank)
     weights = []
     for indices, global_size in sampler.batches():

@@ -61,7 +61,7 @@ def time_steps(loader, net, loss, ctx, trainer, workers):
             start = time.perf_counter()
         batch = next(batches)
         data, labels = split_batch(batch, ctx)
-        forward_backward(net, loss, data, labels, trainer.loss_divisor(batch))
+        forward_backward(net, loss, data, labels, batch.global_size)
         trainer.step(1)
     workers.barrier()
     return (time.perf_counter() - start) / STEPS

@@ -67,8 +67,7 @@ def train(args, images):
     for epoch in range(args.num_epochs):
         start = time.process_time()  # of this process: what others compute does not count
         for batch in train_loader.epoch(epoch):
-            divisor = trainer.loss_divisor(batch)
-            forward_backward(net, loss, [batch.data], [batch.label], divisor)
+            forward_backward(net, loss, [batch.data], [batch.label], batch.global_size)
             trainer.step(1)
         mx.nd.waitall()
         seconds += time.process_time() - start

@@ -14,7 +14,6 @@ from gluon_dist.checkpoint import files as checkpoint
 from gluon_dist.checkpoint.files import Broken
 from gluon_dist.checkpoint.lock import check_prefix, hold
 from gluon_dist.exchange.buckets import Buckets
-from gluon_dist.exchange.worker_trainer import WorkerTrainer
 
 import mxnet as mx
 import numpy as np
@@ -22,6 +21,7 @@ import pytest
 from mxnet.contrib.amp.loss_scaler import LossScaler
 from mxnet.gluon import nn
 
+from explicit import ExplicitTrainer
 from launching import TRAIN
 from restarting import finished, params, training
 
@@ -161,7 +161,7 @@ def make(optimizer, num_devices):
         options["momentum"] = 0.9
     params, optimizer = net.collect_params(), mx.optimizer.create(optimizer, **options)
     store = mx.kv.create("device") if num_devices > 1 else None
-    trainer = WorkerTrainer(params, optimizer, lambda step: 0.01, store, store and Buckets())
+    trainer = ExplicitTrainer(params, optimizer, store, store and Buckets())
     return net, trainer
 
 

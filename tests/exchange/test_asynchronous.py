@@ -4,7 +4,7 @@ import json
 import math
 import pickle
 
-from gluon_dist.exchange.asynchronous import AsyncTrainer, allow_for_staleness
+from gluon_dist.exchange.asynchronous import AsyncTrainer
 
 import mxnet as mx
 import numpy as np
@@ -12,6 +12,7 @@ import pytest
 
 from launching import TRAIN, accuracies, launch
 from restarting import finished, training
+from run.staleness import allow_for_staleness
 
 TIME_BUDGET_S = 75
 ABC = {"a": 1, "b": 64, "c": 0}  # names, and multiples of the learning rate
@@ -71,7 +72,7 @@ def test_rates_of_single_weights_reach_the_servers():
     for param in params:
         param.initialize()
     inner = mx.optimizer.SGD(learning_rate=0.1, wd=0.01)
-    trainer = AsyncTrainer(params, inner, mx.kv.create("local"))
+    trainer = AsyncTrainer(params, inner, None, mx.kv.create("local"))
     sent = pickle.loads(pickle.dumps(trainer.optimizer)).inner  # as the store does
     update, moved, decayed = mx.optimizer.get_updater(sent), mx.nd.zeros(3), mx.nd.ones(3)
     for index in range(3):

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 from gluon_dist.exchange import buckets
 from gluon_dist.exchange.buckets import Buckets
-from gluon_dist.exchange.worker_trainer import WorkerTrainer
 
 import mxnet as mx
 import numpy as np
 import pytest
 from mxnet.gluon import nn
 
+from explicit import ExplicitTrainer
 from launching import PROGRAMS, TRAIN, launch
 
 TIME_BUDGET_S = 40
@@ -29,13 +29,12 @@ def small_network(ctx):
     return net
 
 
-def store_of_several_workers(seen):
-    """As far as Buckets knows one: what it is asked to send is written down."""
-    return SimpleNamespace(
-        type="dist_sync",
-        init=lambda *_: None,
-        pushpull=lambda key, value, priority: seen.append(f"send {key}"),
+def several_workers(seen):
+    """As far as Buckets knows them: what their store is asked to send is written down."""
+    store = SimpleNamespace(
+        init=lambda *_: None, pushpull=lambda key, value, priority: seen.append(f"send {key}")
     )
+    return SimpleNamespace(store=store, store_type="dist_sync", take_keys=lambda number: 0)
 
 
 def trained(exchange=None):
@@ -46,7 +45,7 @@ def trained(exchange=None):
     if exchange is None:
         trainer = mx.gluon.Trainer(net.collect_params(), sgd, None, store, update_on_kvstore=False)
     else:
-        trainer = WorkerTrainer(net.collect_params(), sgd, lambda step: 0.1, store, exchange)
+        trainer = ExplicitTrainer(net.collect_params(), sgd, store, exchange)
     for step in range(3):
         with mx.autograd.record():
             losses = [
@@ -72,7 +71,7 @@ def test_a_bucket_is_full_when_it_has_its_bytes_and_keeps_the_order_of_the_layer
         param.initialize()
     params["a"].dtype = "float32"  # the same type by another name
     exchange = Buckets(1000)
-    exchange.move_gradients(params)
+    exchange.move_gradients(list(params.values()))
     for number, (array,) in enumerate(exchange.buckets):
         array[:] = mx.nd.arange(array.size) + 1000 * number
     begins = [params[name].grad()[0].asscalar() for name in names]
@@ -96,7 +95,7 @@ def test_a_small_network_is_spread_over_the_servers(width, servers, sizes, monke
     for param in params.values():
         param.initialize()
     exchange = Buckets()
-    exchange.move_gradients(params)
+    exchange.move_gradients(list(params.values()))
     assert [bucket[0].size for bucket in exchange.buckets] == sizes
 
 
@@ -113,7 +112,7 @@ def test_gradients_stay_where_they_are_until_they_are_moved():
     before = net[0].weight.grad()
     exchange = Buckets()
     assert net[0].weight.grad() is before
-    exchange.move_gradients(net.collect_params())
+    exchange.move_gradients(list(net.collect_params().values()))
     assert net[0].weight.grad() is not before
 
 
@@ -128,7 +127,8 @@ def test_gradients_stay_where_they_are_until_they_are_moved():
 )  # fmt: skip
 def test_first_layers_pass_all_but_the_last_two_buckets(bucket_bytes, events, monkeypatch):
     exchange, seen = Buckets(bucket_bytes), []
-    exchange.move_gradients(small_network([mx.cpu(0), mx.cpu(1)]).collect_params())
+    params = small_network([mx.cpu(0), mx.cpu(1)]).collect_params()
+    exchange.move_gradients(list(params.values()))
     numbers = {id(array): n for n, bucket in enumerate(exchange.buckets) for array in bucket}
 
     def wait_for(before, array):
@@ -136,7 +136,7 @@ def test_first_layers_pass_all_but_the_last_two_buckets(bucket_bytes, events, mo
         seen.append(f"{numbers[id(array)]} waits")
 
     monkeypatch.setattr(buckets, "wait_for", wait_for)
-    exchange.connect(store_of_several_workers(seen), first_key=0)
+    exchange.connect(several_workers(seen))
     exchange.add_up()
     assert ", ".join(dict.fromkeys(seen)) == events
     assert len(seen) - len(set(seen)) == events.count("waits")  # two devices

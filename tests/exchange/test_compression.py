@@ -3,14 +3,16 @@
 import json
 import re
 import sys
+from types import SimpleNamespace
 
 from gluon_dist.common.failure import UsageError
-from gluon_dist.exchange.compression import compression_params
+from gluon_dist.exchange.compression import TwoBits
 
 import numpy as np
 import pytest
 
 from launching import TRAIN, accuracies, launch
+from run.trainer import compression_params
 
 TIME_BUDGET_S = 75
 SMALL = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8")
@@ -81,11 +83,14 @@ def test_workers_learn_and_agree_under_compression(tmp_path, kind, bits):
 
 
 def test_the_threshold_is_what_workers_and_servers_read_alike():
-    params = compression_params("2bit", 0.5, 300)
-    assert params == {"type": "2bit", "threshold": "0.001667"}
-    assert f"{np.float32(params['threshold']):f}" == params["threshold"]
+    args = SimpleNamespace(gc_type="2bit", gc_threshold=0.5, batch_size=100)
+    params = compression_params(args, SimpleNamespace(count=3))
+    assert params == {"type": "2bit", "threshold": 0.001667}
+    sent = TwoBits(params["threshold"])._threshold
+    assert f"{np.float32(sent):f}" == sent == "0.001667"
+    args.gc_threshold = 1e-4
     with pytest.raises(UsageError, match=r"--gc-threshold 0.0001: .* at least 0.000001"):
-        compression_params("2bit", 0.0001, 512)
+        compression_params(args, SimpleNamespace(count=3))
 
 
 @pytest.mark.long

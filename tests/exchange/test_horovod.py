@@ -79,13 +79,11 @@ def test_a_worker_that_raises_ends_the_job_with_its_cause(tmp_path):
 
 RAISES = """
 import gluon_dist
-import mxnet as mx
-import gluon_dist.exchange.horovod
 from gluon_dist.common.failure import exit_with
 from gluon_dist.workers.workers import Workers
 
 def main():
-    workers = Workers(mx.kv.create("horovod"))
+    workers = Workers(gluon_dist.store("horovod"))
     if workers.rank == 1:
         raise ValueError("on purpose")
     workers.barrier()
@@ -105,11 +103,10 @@ FIRST_VALUES = """
 import gluon_dist
 import mxnet as mx
 import numpy as np
-import gluon_dist.exchange.horovod
 from gluon_dist.common.failure import exit_with
 
 def main():
-    store = mx.kv.create("horovod")
+    store = gluon_dist.store("horovod")
     store._hvd.broadcast_ = None  # with small values it crashed one worker in three
     bits = np.array([0x80000000, 0x7FA00001, 1, 0x3F800000], np.uint32)  # -0, a NaN, the least, 1
     value = mx.nd.array(bits.view(np.float32) if store.rank == 0 else np.ones(4))

@@ -5,13 +5,15 @@ import os
 import sys
 from types import SimpleNamespace
 
-from gluon_dist.exchange.shared_memory import BLOCK
+from gluon_dist.exchange import choice
+from gluon_dist.exchange.buckets import Buckets
+from gluon_dist.exchange.shared_memory import BLOCK, SharedBuckets
 
+import mxnet as mx
 import numpy as np
 import pytest
 
 from launching import PROGRAM, TRAIN, accuracies, commands, launch
-from run.trainer import choose_way
 
 TIME_BUDGET_S = 90
 SHORT = "--data synthetic --network resnet --num-layers 8 --num-examples 640 --batch-size 64"
@@ -34,15 +36,16 @@ def test_sums_are_those_of_the_ranks_in_order_on_every_worker(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "allreduce, memory, way",
-    [("auto", "some", "shared memory"), ("auto", None, "store"), ("servers", "some", "store")],
+    "may_share, memory, way",
+    [(True, "some", SharedBuckets), (True, None, Buckets), (False, "some", Buckets)],
 )
-def test_shared_memory_is_chosen_only_where_all_workers_have_it(allreduce, memory, way):
-    several = SimpleNamespace(is_async=False, count=2)
-    args = SimpleNamespace(gc_type=None, allreduce=allreduce)
-    plan = SimpleNamespace(workers=several, args=args, shared_memory=memory)
-    plan.store = SimpleNamespace(type="dist")
-    assert choose_way(plan) == way
+def test_shared_memory_is_chosen_only_where_all_workers_have_it(
+    may_share, memory, way, monkeypatch
+):
+    several = SimpleNamespace(store_type="dist_sync", count=2)
+    monkeypatch.setattr(choice, "share_memory", lambda *_: memory)
+    found = choice.choose_exchange(several, [mx.cpu()], [], may_share=may_share)
+    assert type(found) is way
 
 
 @pytest.mark.long

@@ -9,6 +9,8 @@ import sys
 
 import gluon_dist  # noqa: F401  first
 from gluon_dist.common.failure import exit_with
+from gluon_dist.workers import group
+from gluon_dist.workers.collectives import TrainerKeys
 from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
@@ -61,13 +63,24 @@ def movements(args, store, workers, num_devices):
         turn = not workers.is_async or update % workers.count == workers.rank
         if turn:
             data, labels = split_batch(batch, ctx)
-            forward_backward(net, negative, data, labels, trainer.loss_divisor(batch))
+            forward_backward(net, negative, data, labels, batch.global_size)
             trainer.step(1)
         place = net.w.data(ctx[-1]).asscalar() if turn else 0.0
         if workers.is_async:  # one after the other, so that each sees its own update alone
             place = workers.sum([place])[0]
         places.append(float(place))
     return [after - before for before, after in zip(places, places[1:])]
+
+
+def next_store(workers, number):
+    """Return a store for a Trainer; of dist_async, whose servers have one optimizer, a new one."""
+    if not workers.is_async:
+        return workers.store
+    workers.collectives.take_trainer_keys = TrainerKeys()
+    shifted = Shifted(workers.store, number)
+    shifted.gluon_dist = workers.collectives
+    group._workers = Workers(shifted)
+    return shifted
 
 
 def main(kind=None, target=None, num_devices=1):
@@ -77,7 +90,7 @@ def main(kind=None, target=None, num_devices=1):
     found = []
     for number, setting in enumerate(SETTINGS):
         args = parse_args([*COMMON.split(), "--kv-store", kind, *setting.split()])
-        found.append(movements(args, Shifted(store, number), workers, num_devices))
+        found.append(movements(args, next_store(workers, number), workers, num_devices))
     if workers.rank == 0:
         with open(target, "w") as file:
             json.dump(found, file)

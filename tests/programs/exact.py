@@ -13,7 +13,6 @@ from gluon_dist.workers.workers import Workers, average_statistics
 import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn
-from shifted import Shifted
 
 from command_line.parse import parse_args
 from loader import EvalLoader, TrainLoader
@@ -84,7 +83,7 @@ def train(net, length, optimizer, place, ctx, store, workers):
         epoch, within = divmod(step, len(loader))
         batches = loader.epoch(epoch) if within == 0 else batches  # noqa: F821
         batch = next(batches)
-        forward_backward(net, loss, *split_batch(batch, ctx), trainer.loss_divisor(batch))
+        forward_backward(net, loss, *split_batch(batch, ctx), batch.global_size)
         trainer.step(1)
     return trainer
 
@@ -111,24 +110,19 @@ def evaluations(net, ctx, workers):
     return np.array(rows)
 
 
-def keyed(store, number):
-    """Return the store for a Trainer; Horovod's holds nothing, so that keys may come again."""
-    return store if store.type == "horovod" else Shifted(store, number)
-
-
 def main():
     store = mx.kv.create(sys.argv[1])
     workers = Workers(store)
     settings = {"async": (49, MIXED, "sgd", "servers")} if workers.is_async else SETTINGS
     found = {}
-    for number, (name, (length, devices, optimizer, place)) in enumerate(settings.items()):
+    for name, (length, devices, optimizer, place) in settings.items():
         ctx = [mx.cpu(i) for i in range(devices[workers.rank])]
         net = small_network(ctx)
-        trainer = train(net, length, optimizer, place, ctx, keyed(store, number), workers)
+        trainer = train(net, length, optimizer, place, ctx, store, workers)
         is_shared = any("in shared memory" in line for line in trainer.explain())
         may_share = devices == ONE and place == "auto" and store.type != "horovod"
         assert is_shared == (may_share and workers.count > 1)
-        trainer.pull_weights(workers)
+        trainer.pull_weights()
         found[name] = parameters(net, ctx, workers)
     ctx = [mx.cpu(i) for i in range(MIXED[workers.rank])]
     # The evaluation of parameters that are the same for any number of workers.
@@ -137,7 +131,7 @@ def main():
     )
     if not workers.is_async:  # with BatchNorm workers and devices agree, after the average
         net = small_network(ctx, batchnorm=True)
-        train(net, 46, "sgd", "auto", ctx, keyed(store, len(settings)), workers)
+        train(net, 46, "sgd", "auto", ctx, store, workers)
         average_statistics(net, workers)
         evaluations(net, ctx, workers)
         parameters(net, ctx, workers)

@@ -7,9 +7,7 @@ import sys
 import time
 
 import gluon_dist
-import gluon_dist.exchange.horovod  # noqa: F401  a store to create
 from gluon_dist.common.failure import UsageError, exit_with
-from gluon_dist.exchange.compression import compression_params
 from gluon_dist.exchange.server_optimizer import CountingOptimizer
 from gluon_dist.workers import workers as workers_module
 from gluon_dist.workers.collectives import Collectives
@@ -21,7 +19,7 @@ from mxnet.gluon import nn
 
 
 def main():
-    store = mx.kv.create(sys.argv[1])
+    store = gluon_dist.store(sys.argv[1])
     workers = Workers(store)
     talk(workers)
     if workers.is_async:
@@ -31,7 +29,7 @@ def main():
         workers.collectives.barrier = lambda: leave_late(workers)
         talk(workers)
     elif store.type != "horovod":
-        params = compression_params("2bit", 0.5, 300)  # no power of two
+        params = {"type": "2bit", "threshold": "0.001667"}  # no power of two
         store.set_gradient_compression(params)
         workers.barrier()  # the servers know
         workers.collectives.note_compression(params["threshold"])

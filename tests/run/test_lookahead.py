@@ -1,11 +1,10 @@
 """An average of the weights that the training ends at."""
 
-from gluon_dist.exchange.worker_trainer import WorkerTrainer
-
 import mxnet as mx
 import pytest
 
 from run.lookahead import Lookahead
+from run.trainer import PlannedTrainer
 
 TIME_BUDGET_S = 10
 
@@ -29,8 +28,9 @@ def test_a_training_ends_at_the_average_it_took_on_the_way():
 def test_the_average_goes_by_the_step_also_where_there_were_more_updates():
     """As in a training that goes on with larger batches: its optimizer has counted smaller ones."""
     param = one_weight(1)
-    sgd = mx.optimizer.SGD(begin_num_update=700)
-    trainer = WorkerTrainer([param], sgd, lambda step: 0.1, lookahead=Lookahead([param], 2, 6))
+    sgd, store = mx.optimizer.SGD(begin_num_update=700), mx.kv.create("local")
+    lookahead = Lookahead([param], 2, 6)
+    trainer = PlannedTrainer([param], sgd, store, None, lambda step: 0.1, 0, lookahead)
     found = []
     for _ in range(6):
         with mx.autograd.record():

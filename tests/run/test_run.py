@@ -4,7 +4,6 @@ import time
 
 from gluon_dist.checkpoint.files import find
 from gluon_dist.checkpoint.session import Session
-from gluon_dist.exchange.worker_trainer import WorkerTrainer
 from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
@@ -13,6 +12,7 @@ import pytest
 from mxnet.gluon import nn
 
 from command_line.parse import parse_args
+from explicit import ExplicitTrainer
 from loader import TrainLoader
 from run.resume import Start
 from run.run import STEPS_AHEAD, Run
@@ -41,7 +41,7 @@ def begin():
         sessions.append(Session(args.model_prefix).__enter__())
         create.stopper = sessions[-1].stopper
         net = net or small_network()
-        trainer = WorkerTrainer(net.collect_params(), mx.optimizer.SGD(), lambda step: 0.1)
+        trainer = ExplicitTrainer(net.collect_params(), mx.optimizer.SGD(learning_rate=0.1))
         start, workers = Start(FACTS, epoch, step), Workers(mx.kv.create("local"))
         return Run(args, start, net, trainer, workers, sessions[-1]), net, trainer
 

@@ -30,7 +30,7 @@ class Saver:
     net : mxnet.gluon.HybridBlock
     symbol : str
         The network in MXNet's JSON.
-    trainer : gluon_dist.exchange.base.JobTrainer
+    trainer : gluon_dist.Trainer
     workers : Workers
     session : gluon_dist.checkpoint.session.Session
     """

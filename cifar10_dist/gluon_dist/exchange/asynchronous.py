@@ -1,87 +1,46 @@
 """Asynchronous training: every worker's push updates the weights at once, and comes late."""
 
-import math
-
-from gluon_dist.exchange.base import JobTrainer
 from gluon_dist.exchange.server_optimizer import COUNTER_KEY, CountingOptimizer
-from gluon_dist.exchange.worker_trainer import mark_as_used, zero_idle_gradients
+from gluon_dist.exchange.trainer import Trainer, zero_idle_gradients
 
 import mxnet as mx
 
 
-def allow_for_staleness(lr, momentum, num_workers):
-    """Choose settings for gradients that come ``num_workers - 1`` updates late.
-
-    In synchronous training one update averages the batches of N workers; here each worker's batch
-    is an update of its own. So an update should move the weights N times less. (For optimizers
-    without a momentum to set, such as Adam, the square root of N times less.) In the long run a
-    gradient moves the weights by ``lr / (1 - momentum)``. The momentum is lowered first, because
-    late updates act like momentum themselves: they continue in an old direction (Mitliagkas et
-    al. 2016, arXiv 1605.09774). If momentum 0 is not enough, the rate is lowered, too.
-
-    Parameters
-    ----------
-    lr : float
-    momentum : float or None
-        None for an optimizer that has none to set.
-    num_workers : int
-
-    Returns
-    -------
-    lr, momentum
-    """
-    if momentum is None:
-        return lr / math.sqrt(num_workers), None
-    share = num_workers * (1 - momentum)
-    return lr / max(share, 1), max(0.0, 1 - share)
-
-
-def explain_staleness(asked, chosen, num_workers):
-    """Return lines that say which of the optimizer's options were not ``chosen`` as ``asked``."""
-    changed = [
-        f"{name.replace('_', ' ')} {chosen[name]:g} instead of {value:g}"
-        for name, value in asked.items()
-        if chosen.get(name, value) != value
-    ]
-    late = f"as the gradients of {num_workers} workers come late; --lr-scale none leaves them"
-    return [f"dist_async: {', '.join(changed)}, {late}"] if changed else []
-
-
-class AsyncTrainer(JobTrainer):
-    """A Trainer for ``dist_async`` that knows how stale its gradients were.
+class AsyncTrainer(Trainer):
+    """The Trainer of ``dist_async``, which knows how stale its gradients were.
 
     A step pushes gradients, pulls the weights, adds 1 to a counter on a server and reads the
     counter. Between two readings a worker computes gradients with the weights that it pulled, and
     pushes them. The difference of the readings, minus the worker's own 1, is the number of updates
     that others made meanwhile. It is the staleness of these gradients.
 
-    Parameters
-    ----------
-    params : mxnet.gluon.ParameterDict
-    optimizer : mxnet.optimizer.Optimizer
-        It is sent to the servers once, with its learning rate or ``lr_scheduler``; changes made
-        later do not reach them.
-    store : mxnet.kvstore.KVStore
-    explanation : list of str
-        What :meth:`explain` returns.
+    The optimizer is sent to the servers once, with its learning rate or ``lr_scheduler``; changes
+    made later do not reach them. Parameters are those of :class:`Trainer`.
     """
 
     unsaved = (
         "dist_async: the servers' optimizer state (momenta and the like) cannot be read "
         "and is not in the checkpoints; a resumed run begins it anew"
     )
+    _updates_there = True
 
-    def __init__(self, params, optimizer, store, explanation=()):
-        super().__init__(
-            params, CountingOptimizer(optimizer), kvstore=store, update_on_kvstore=True
-        )
-        # The servers do not get the parameters, only their factors (--network fast has some).
-        optimizer.lr_mult = {key: param.lr_mult for key, param in enumerate(self._params)}
-        optimizer.wd_mult = {key: param.wd_mult for key, param in enumerate(self._params)}
+    def __init__(self, *args, **kwargs):
         self._readings = []  # (counter, whether this worker added its 1 since the last reading)
         self._last_reading = 0
-        self._explanation = list(explanation)
+        super().__init__(*args, **kwargs)
         self._pulled_last = ([p for p in self.learned if len(p.shape) == 1] or self._params)[-1]
+
+    def _check(self, update_on_kvstore):
+        if update_on_kvstore is False:
+            raise ValueError(
+                "update_on_kvstore=False: with dist_async servers update: leave it out"
+            )
+        if self._workers.take_keys(0):
+            raise ValueError("dist_async: its servers have one optimizer, of the first Trainer")
+        self._workers.collectives.note_server_optimizer()  # which MXNet's Trainer sends them
+
+    def _prepared(self, optimizer):
+        return CountingOptimizer(optimizer)
 
     @property
     def learning_rate(self):
@@ -91,28 +50,35 @@ class AsyncTrainer(JobTrainer):
             return inner.lr
         return inner.lr_scheduler(max(self._last_reading, 1))
 
-    def loss_divisor(self, batch):
-        """Return the number of this worker's examples: its push alone is an update."""
-        return max(batch.size, 1)
+    def set_learning_rate(self, lr):
+        """Refuse it: the servers have the rate."""
+        raise ValueError("dist_async: the servers have the learning rate: use an lr_scheduler")
 
-    def step(self, batch_size=1, ignore_stale_grad=False):
+    def step(self, batch_size, ignore_stale_grad=False):
         """Push gradients, pull the newest weights; the servers update at every push.
 
-        A worker without an example in a short last batch pushes nothing.
+        A worker without an example in a short last batch pushes nothing. ``batch_size`` is divided
+        by the number of workers: each push is an update of its own, of its share of the examples.
         """
+        if hasattr(self, "_amp_loss_scaler"):
+            raise ValueError("dist_async: its servers do not know how amp scales the loss")
         if zero_idle_gradients(self.learned):
-            super().step(batch_size, ignore_stale_grad)
-        mark_as_used(self.learned)  # MXNet itself does it only where the workers update
+            factor = self._workers.count / batch_size
+            for grad in (g for param in self.learned for g in param.list_grad()):
+                if factor != 1:
+                    grad *= factor
+            mx.gluon.Trainer.step(self, 1, ignore_stale_grad)
+        self._mark_as_used()
 
-    def pull_weights(self, workers):
+    def pull_weights(self):
         """Pull the newest weights from the servers, once all workers have pushed."""
-        workers.barrier()
+        self._workers.barrier()
         for param in self.learned:
             self._kvstore.pull(self._param2idx[param.name], param.list_data())
         self._read(mx.nd.zeros(1), own=0)
-        workers.barrier()
+        self._workers.barrier()
 
-    def measure_staleness(self, workers):
+    def measure_staleness(self):
         """Compute the staleness of the steps since the last call from their readings."""
         late = []
         for reading, own in self._readings:
@@ -121,23 +87,43 @@ class AsyncTrainer(JobTrainer):
                 late.append(count - self._last_reading - 1)
             self._last_reading = count
         self._readings = []
-        rows = workers.gather([sum(late), len(late), max(late, default=0)])
+        rows = self._workers.gather([sum(late), len(late), max(late, default=0)])
         total, steps, _ = rows.sum(axis=0)
         return {"staleness_mean": total / max(steps, 1), "staleness_max": int(rows[:, 2].max())}
 
-    def explain(self):
-        """Say which settings differ from the command line."""
-        return self._explanation
+    def collect_state(self):
+        """Return nothing: the servers have the state."""
+        return None, {}
+
+    def restore_state(self, facts, arrays):
+        """Do nothing: the servers begin anew."""
+
+    def _connect(self):
+        """Give the servers the optimizer and the weights."""
+        # They do not get the parameters, only their factors (--network fast has some).
+        inner, numbered = self._optimizer.inner, list(enumerate(self._params))
+        inner.lr_mult = {key: param.lr_mult for key, param in numbered}
+        inner.wd_mult = {key: param.wd_mult for key, param in numbered}
+        self._workers.take_keys(len(self._params))
+        mx.gluon.Trainer._init_kvstore(self)
+        self._kvstore.init(COUNTER_KEY, mx.nd.zeros(1))
+        mx.gluon.Trainer._init_params(self)
+        mx.nd.waitall()
+        self._is_connected = True
 
     def _init_kvstore(self):
-        super()._init_kvstore()
-        self._kvstore.init(COUNTER_KEY, mx.nd.zeros(1))
+        self._connect()
 
     def _allreduce_grads(self):
-        super()._allreduce_grads()
+        mx.gluon.Trainer._allreduce_grads(self)
         # MXNet's engine works in the background. The 1 is computed from the weight that is pulled
         # last, so that the engine cannot send it before the pull.
         self._read(mx.nd.ones_like(self._pulled_last.list_data()[0]).reshape(-1)[:1], own=1)
+
+    def _mark_as_used(self):
+        for param in self.learned:  # MXNet itself does it only where the workers update
+            for data in param.list_data():
+                data._fresh_grad = False
 
     def _read(self, addend, own):
         """Add to the counter and ask for its value, without waiting for the answer."""

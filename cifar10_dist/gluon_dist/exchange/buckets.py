@@ -8,7 +8,7 @@ the first layers' sums are sent before others, so that the next step can begin e
 ByteScheduler, Peng et al. 2019, doi 10.1145/3341301.3359642).
 """
 
-from gluon_dist.exchange.worker_trainer import Exchange
+from gluon_dist.exchange.exchange import Exchange, is_fresh, mark
 from gluon_dist.setup.environment import num_servers, uses_p3
 
 import mxnet as mx
@@ -42,25 +42,20 @@ class Buckets(Exchange):
         self._bucket_bytes, self.buckets, self.overtakes = bucket_bytes, [], False
 
     def move_gradients(self, params):
-        """Place the gradients of neighbouring layers in one array on each device.
-
-        Parameters
-        ----------
-        params : mxnet.gluon.ParameterDict
-            Initialized, in the order of the layers.
-        """
-        in_order = [param for param in params.values() if param.grad_req != "null"]
-        size = _default_bytes(in_order) if self._bucket_bytes is None else self._bucket_bytes
-        groups = _group(in_order, size)
+        """Place the gradients of neighbouring layers in one array on each device."""
+        size = _default_bytes(params) if self._bucket_bytes is None else self._bucket_bytes
+        groups = _group(params, size)
         self.buckets = [self._lay_out(list(_spans(group))) for group in groups]
 
-    def connect(self, store, first_key):
-        """Make a key for each bucket, from ``first_key`` on."""
-        self._store, self._first_key = store, first_key
+    def connect(self, workers):
+        """Make a key for each bucket."""
+        self._store, self._first_key = workers.store, workers.take_keys(len(self.buckets))
         self._sent = [self._to_send(bucket) for bucket in self.buckets]
-        for key, arrays in enumerate(self._sent, first_key):
-            store.init(key, arrays[0])
-        self.overtakes = "dist" in store.type and not uses_p3()  # P3 has an order of its own
+        for key, arrays in enumerate(self._sent, self._first_key):
+            self._store.init(key, arrays[0])
+        self.overtakes = (
+            "dist" in workers.store_type and not uses_p3()
+        )  # P3 has an order of its own
 
     def add_up(self):
         """Push and pull every bucket, in the order in which the next step can begin earliest."""
@@ -96,8 +91,13 @@ class Buckets(Exchange):
         """
         bucket = self._new_bucket(spans[-1][2], spans[0][0].list_data())
         for param, start, stop in spans:
+            before, fresh = param._grad, is_fresh(param)
             param._grad = [flat[start:stop].reshape(param.shape) for flat in bucket]
             mx.autograd.mark_variables(param.list_data(), param._grad, param.grad_req)
+            if any(fresh):  # backward was faster
+                for grad, old in zip(param._grad, before):
+                    grad[:] = old
+                mark(param, fresh)
         return bucket
 
 

@@ -9,49 +9,50 @@ push takes 2 bits instead of 32, 16 times less. The sum comes back in 32 bits. P
 together take 2 + 32 bits instead of 32 + 32, 1.88 times less.
 """
 
-from gluon_dist.common.failure import UsageError
+import math
+
 from gluon_dist.exchange.buckets import Buckets
-from gluon_dist.exchange.worker_trainer import Exchange
+from gluon_dist.exchange.exchange import Exchange
 
 import mxnet as mx
 
-SMALLEST = 1e-6  # MXNet tells the servers the threshold in six decimals
 SET_MULTI_PRECISION = 1  # kSetMultiPrecision in kvstore_dist_server.h
+LARGER = 1024  # times as large as the gradient of a mean loss
 
 
 class HalfBuckets(Buckets):
     """Buckets that travel in float16, there and back.
 
     The gradients of mean losses are small. Below 6e-5 float16 has fewer digits, and below 3e-8 it
-    has zero, so that they are all sent ``loss_scale`` times as large.
+    has zero, so that they are all sent ``LARGER`` times as large.
     """
 
-    loss_scale = 1024
-
-    def connect(self, store, first_key):
+    def connect(self, workers):
         """Have the servers add float16 in float32, then make the keys."""
-        if store.rank == 0:
-            store._send_command_to_servers(SET_MULTI_PRECISION, "")
-        super().connect(store, first_key)
+        if workers.rank == 0:
+            workers.store._send_command_to_servers(SET_MULTI_PRECISION, "")
+        super().connect(workers)
 
     def explain(self):
         """Say what is sent, and up to which size."""
-        largest = 65504 / self.loss_scale
         return [
             "gradients are sent in 16 bits, which halves the bytes of both ways; "
-            f"a sum above {largest:.0f} is infinite in it, and ends the training"
+            f"a sum above {65504 / LARGER:.0f} is infinite in it, and ends the training"
         ]
 
     def _to_send(self, bucket):
         return [data.astype("float16") for data in bucket]
 
     def _send(self, number):
+        # The sums are divided by the batch later. A power of two changes no digit.
+        factor = 2.0 ** round(math.log2(LARGER * self.rescale))
         pairs = list(zip(self.buckets[number], self._sent[number]))
         for data, half in pairs:
-            mx.nd.cast(data, dtype="float16", out=half)
+            mx.nd.cast(data * factor, dtype="float16", out=half)
         super()._send(number)
         for data, half in pairs:
             mx.nd.cast(half, dtype="float32", out=data)
+            data /= factor
 
 
 class TwoBits(Exchange):
@@ -61,22 +62,31 @@ class TwoBits(Exchange):
 
     Parameters
     ----------
-    params : mxnet.gluon.ParameterDict
+    threshold : float
+        With six decimals at most: with more, workers and servers would use different ones.
     """
 
-    def __init__(self, params):
-        self._params = [params[name] for name in sorted(params)]  # in the Trainer's order
+    def __init__(self, threshold):
+        self._threshold = f"{float(threshold):f}"
 
-    def connect(self, store, first_key):
-        """Take the store; the Trainer has made a key for each parameter."""
-        self._store = store
+    def move_gradients(self, params):
+        """Note the parameters; their gradients stay where they are."""
+        self._params = params
+
+    def connect(self, workers):
+        """Make a key for each parameter, and let the store compress what is pushed from now on."""
+        self._store, self._first_key = workers.store, workers.take_keys(len(self._params))
+        if "dist" in workers.store_type:  # others do not compress
+            self._store.set_gradient_compression({"type": "2bit", "threshold": self._threshold})
+            workers.collectives.note_compression(self._threshold)
+        for key, param in enumerate(self._params, self._first_key):
+            self._store.init(key, mx.nd.zeros(param.shape))
 
     def add_up(self):
         """Push and pull every gradient."""
-        for key, param in enumerate(self._params):
-            if param.grad_req != "null":
-                self._store.push(key, param.list_grad(), priority=-key)
-                self._store.pull(key, param.list_grad(), priority=-key)
+        for key, param in enumerate(self._params, self._first_key):
+            self._store.push(key, param.list_grad(), priority=-key)
+            self._store.pull(key, param.list_grad(), priority=-key)
 
     def explain(self):
         """Say what to expect."""
@@ -84,29 +94,3 @@ class TwoBits(Exchange):
             "gradients in 2 bits: pushes are 16 times smaller, pulls are not, so that both "
             "together shrink 1.88 times at most"
         ]
-
-
-def compression_params(kind, threshold, global_batch_size):
-    """Describe the compression as MXNet wants it.
-
-    Parameters
-    ----------
-    kind : {'2bit'}
-    threshold : float
-        As in MXNet's examples, of gradients summed over a batch. Here they are divided by
-        ``global_batch_size`` before they are pushed, and so is the threshold.
-    global_batch_size : int
-
-    Returns
-    -------
-    dict
-        ``type``, and ``threshold`` with six decimals: with more, workers and servers would use
-        different thresholds.
-    """
-    pushed = round(threshold / global_batch_size, 6)
-    if pushed < SMALLEST:
-        raise UsageError(
-            f"--gc-threshold {threshold:g}: divided by the batch of all workers, "
-            f"{global_batch_size}, it must be at least {SMALLEST:f}"
-        )
-    return {"type": kind, "threshold": f"{pushed:f}"}

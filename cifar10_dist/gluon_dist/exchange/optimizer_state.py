@@ -6,8 +6,8 @@ import mxnet as mx
 MOVING = ("m_schedule", "last_lr", "cur_lr", "lbmult")
 
 
-def collect(trainer, lookahead=None):
-    """Take down momenta, step counters, loss scale, and the average of the weights.
+def collect(trainer):
+    """Take down momenta, step counters and loss scale.
 
     All devices of all workers make the same updates from the same sums, so the first device's state
     is everybody's.
@@ -15,13 +15,12 @@ def collect(trainer, lookahead=None):
     Parameters
     ----------
     trainer : mxnet.gluon.Trainer
-    lookahead : lookahead.Lookahead, optional
 
     Returns
     -------
     facts : dict
     arrays : dict of NDArray
-        See :meth:`base.JobTrainer.collect_state`.
+        See :meth:`gluon_dist.Trainer.collect_state`.
     """
     optimizer, updater = trainer._optimizer, trainer._updaters[0]
     counts = optimizer._all_index_update_counts.get(trainer._contexts[0].device_id, {})
@@ -40,19 +39,16 @@ def collect(trainer, lookahead=None):
         for index, state in updater.states.items()
         for number, leaf in enumerate(_leaves(state))
     }
-    for name, averages in lookahead.arrays.items() if lookahead else ():
-        arrays[f"lookahead:{name}"] = averages[0].copyto(mx.cpu())
     return facts, arrays
 
 
-def restore(trainer, lookahead, facts, arrays):
+def restore(trainer, facts, arrays):
     """Put back what :func:`collect` took down, on every device.
 
     Parameters
     ----------
     trainer : mxnet.gluon.Trainer
         With the same optimizer and network, not yet used.
-    lookahead : lookahead.Lookahead or None
     facts : dict
     arrays : dict of ndarray
     """
@@ -68,9 +64,6 @@ def restore(trainer, lookahead, facts, arrays):
                 if value is not None:
                     leaf[:] = mx.nd.array(value, dtype=value.dtype)
             updater.states[index], updater.states_synced[index] = state, True
-    if lookahead:
-        begun = {n.partition(":")[2]: a for n, a in arrays.items() if n.startswith("lookahead:")}
-        lookahead.restore(begun)
     index_of = trainer._param2idx
     counts = {index_of[name]: count for name, count in facts["counts"].items()}
     for ctx in trainer._contexts:

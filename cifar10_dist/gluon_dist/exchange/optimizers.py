@@ -92,3 +92,18 @@ class Adamax(mx.optimizer.Adamax):
 
 OURS = {"adam": Adam, "nag": NAG}  # where workers update
 EVERYWHERE = {"adamax": Adamax}  # and on the servers of dist_async
+
+
+def optimizer_class(name, on_servers=False):
+    """Return the class of an optimizer by MXNet's name, corrected if it is one of these.
+
+    Raises
+    ------
+    ValueError
+        If MXNet has no such optimizer.
+    """
+    registry, name = mx.optimizer.Optimizer.opt_registry, name.lower()
+    if name not in registry:
+        raise ValueError(f"optimizer {name!r}: not one of {', '.join(sorted(registry))}")
+    ours = {} if on_servers else OURS
+    return ours.get(name) or EVERYWHERE.get(name) or registry[name]

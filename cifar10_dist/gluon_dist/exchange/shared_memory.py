@@ -171,7 +171,7 @@ class SharedBuckets(Buckets):
         super().__init__(BUCKET_BYTES)
         self._memory, self._rows = memory, []
 
-    def connect(self, store, first_key):
+    def connect(self, workers):
         """Do nothing: what is not sent needs no keys."""
 
     def add_up(self):
@@ -183,10 +183,7 @@ class SharedBuckets(Buckets):
 
     def explain(self):
         """Say where gradients are added up."""
-        return [
-            "all workers are on one host: gradients are added up in shared memory; "
-            "--allreduce servers sends them, as between hosts"
-        ]
+        return ["all workers are on one host: gradients are added up in shared memory"]
 
     def _new_bucket(self, size, like):
         rows = self._memory.array(size, like[0].dtype)

@@ -10,47 +10,54 @@ import queue
 import threading
 import time
 
-from gluon_dist.exchange.worker_trainer import WorkerTrainer
+from gluon_dist.exchange.exchange import Exchange
 
 import mxnet as mx
 
 MOST_SUMS = 8  # that are looked at: all of a large network's would take Python 0.2 ms a step
 
 
-class TimedTrainer(WorkerTrainer):
-    """A :class:`WorkerTrainer` that times its steps if there are other workers to wait for.
+class Timed(Exchange):
+    """Another exchange, whose steps are timed.
 
-    Parameters are those of :class:`WorkerTrainer`.
+    Parameters
+    ----------
+    exchange : Exchange
+        With other workers to wait for.
     """
 
-    _clock = None
+    def __init__(self, exchange):
+        self._exchange = exchange
 
-    def __init__(self, params, *args, **kwargs):
-        super().__init__(params, *args, **kwargs)
-        self._in_order = [param for param in params.values() if param.grad_req != "null"]
+    def move_gradients(self, params):
+        """Let the exchange do so."""
+        self._params = params
+        self._exchange.move_gradients(params)
 
-    def measure_steps(self):
-        """Return how long each step since the last call took this worker."""
-        return self._clock.take() if self._clock else super().measure_steps()
-
-    def _init_params(self):
-        super()._init_params()
-        if self._kvstore is None or self._kvstore.num_workers == 1:
-            return
+    def connect(self, workers):
+        """Connect the exchange, and start the clock."""
+        self._exchange.connect(workers)
         # One number of a gradient is enough: what copies it waits for the whole gradient.
-        self._last_written = [_first_number(grad) for grad in self._in_order[0].list_grad()]
-        every = self._in_order[:: -(-len(self._in_order) // MOST_SUMS)]
+        self._last_written = [_first_number(grad) for grad in self._params[0].list_grad()]
+        every = self._params[:: -(-len(self._params) // MOST_SUMS)]
         sums = [_first_number(param.list_grad()[0]) for param in every]
         self._summed = [number for number in sums if number.dtype == sums[0].dtype]
         self._clock = StepClock()
 
-    def _allreduce_grads(self):
-        if self._clock is None:
-            super()._allreduce_grads()
-            return
+    def add_up(self):
+        """Let the exchange do so, and note when."""
+        self._exchange.rescale = self.rescale
         self._clock.note([number.copy() for number in self._last_written])
-        super()._allreduce_grads()
+        self._exchange.add_up()
         self._clock.note([mx.nd.add_n(*self._summed)])
+
+    def explain(self):
+        """Say what the exchange says."""
+        return self._exchange.explain()
+
+    def measure_steps(self):
+        """Return how long each step since the last call took this worker."""
+        return self._clock.take()
 
 
 class StepClock:

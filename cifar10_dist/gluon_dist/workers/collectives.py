@@ -34,6 +34,7 @@ class Collectives:
         self._next_key = FIRST_KEY
         self._keys = {}  # length -> (key, buffer); dist_async: two first keys, see _keys_for_all
         self._replaces, self.threshold = False, None
+        self.take_trainer_keys = TrainerKeys()
 
     def note_compression(self, threshold):
         """Take note that the store quantises from now on."""
@@ -161,10 +162,27 @@ class Collectives:
         return first
 
 
+class TrainerKeys:
+    """The keys of a store that Trainers take: from 0 on, below those of the collectives."""
+
+    def __init__(self):
+        self._next = 0
+
+    def __call__(self, number):
+        """Return the first of so many keys that nobody else has."""
+        first, self._next = self._next, self._next + number
+        if self._next >= FIRST_KEY:  # the last one counts updates: server_optimizer.py
+            raise RuntimeError(f"no keys left for Trainers: they take those below {FIRST_KEY}")
+        return first
+
+
 class OneWorker:
     """The same operations without other workers."""
 
     rank, count, threshold = 0, 1, None
+
+    def __init__(self):
+        self.take_trainer_keys = TrainerKeys()
 
     def all_reduce(self, values):
         """Return the values."""

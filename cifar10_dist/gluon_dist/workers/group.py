@@ -4,6 +4,7 @@ from typing import List, Optional, Sequence
 
 from gluon_dist.common.split import split_range
 from gluon_dist.setup import environment
+from gluon_dist.workers.horovod_store import register_stores
 from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
@@ -37,6 +38,7 @@ def workers(kind=None):
     """Return the workers of the job, by the store of this process."""
     global _workers
     if _workers is None:
+        register_stores()
         _workers = Workers(mx.kv.create(kind or _default_kind()))
     elif kind is not None and not _is_of(_workers.store.type, kind):
         raise ValueError(
@@ -44,6 +46,24 @@ def workers(kind=None):
             "the kind in the first call"
         )
     return _workers
+
+
+def workers_of(store):
+    """Return the workers that a store connects: a KVStore, its kind, or None for the process's.
+
+    Raises
+    ------
+    ValueError
+        If it is a second distributed store of this process: MXNet has one.
+    """
+    global _workers
+    if store is None or isinstance(store, str):
+        return workers(store)
+    if _workers is None:
+        _workers = Workers(store)
+    elif store is not _workers.store and store.num_workers > 1:
+        raise ValueError("this process has a distributed store already: gluon_dist.store()")
+    return _workers if store is _workers.store else Workers(store)
 
 
 def rank() -> int:

@@ -26,7 +26,10 @@ class Workers:
         self.store = store
         self.rank, self.count = store.rank, store.num_workers
         self.store_type, self.is_async = store.type, "async" in store.type
-        self.collectives = Collectives(store) if store.num_workers > 1 else OneWorker()
+        if not hasattr(store, "gluon_dist"):  # two of them would take the same keys
+            store.gluon_dist = Collectives(store) if store.num_workers > 1 else OneWorker()
+        self.collectives = store.gluon_dist
+        self.take_keys = self.collectives.take_trainer_keys
 
     def sum(self, values):
         """Add up a vector of numbers over all workers.
