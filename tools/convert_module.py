@@ -25,7 +25,7 @@ import gluon_dist  # noqa: E402, F401  before mxnet
 from gluon_dist.checkpoint import files as checkpoint  # noqa: E402
 from gluon_dist.checkpoint.lock import check_prefix, hold  # noqa: E402
 from gluon_dist.checkpoint.parameters import load, with_kinds  # noqa: E402
-from gluon_dist.checkpoint.saver import reason_of  # noqa: E402
+from gluon_dist.checkpoint.writer import new_run, reason_of  # noqa: E402
 from gluon_dist.common.failure import UsageError, exit_with  # noqa: E402
 
 import mxnet as mx  # noqa: E402
@@ -36,7 +36,6 @@ from command_line.flags import names_a_folder  # noqa: E402
 from command_line.parse import Parser  # noqa: E402
 from networks.by_name import network_by_name, network_json  # noqa: E402
 from networks.by_symbol import ends_of, read_symbol  # noqa: E402
-from run.resume import new_run  # noqa: E402
 from run.versions import versions  # noqa: E402
 
 ENDING = """\

@@ -1,24 +1,25 @@
 """Where a training begins: afresh, or from a checkpoint that worker 0 reads and hands to all."""
 
-import datetime
 import json
 from dataclasses import dataclass, field
 
 from gluon_dist.checkpoint import files
-from gluon_dist.checkpoint.candidates import asks_for_files, find_candidates, first_usable, place_of
+from gluon_dist.checkpoint.candidates import (
+    asks_for_files,
+    find_candidates,
+    first_usable,
+    load_into,
+    place_of,
+)
 from gluon_dist.checkpoint.parameters import load
 from gluon_dist.checkpoint.statistics import restore_statistics
+from gluon_dist.checkpoint.writer import new_run
 from gluon_dist.common.messages import report, warn
 from gluon_dist.setup import environment
 
 from command_line.options import STEERING
 
 SEEDED = "each step"  # how random numbers were seeded that a training draws
-
-
-def new_run():
-    """Name a run by the time of its beginning: names sort as the runs began."""
-    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="microseconds")
 
 
 @dataclass
@@ -146,7 +147,7 @@ def _find_start(args, facts, net, workers):
     entries, goes_on = find_candidates(args, facts["job"], workers)
     chosen, params, state = None, b"", b""
     if workers.rank == 0 and entries:
-        chosen, params, state = first_usable(entries, facts, net)
+        chosen, params, state = first_usable(entries, load_into(net, facts))
     chosen = json.loads(workers.hand_out(json.dumps(chosen).encode()))
     if chosen is None:
         if workers.rank == 0:

@@ -99,16 +99,16 @@ class PlannedTrainer(Trainer):
         if self._lookahead:
             self._lookahead.step(self._steps_done)
 
-    def collect_state(self):
+    def collect_state(self, names=None):
         """Return also the average of the weights."""
-        facts, arrays = super().collect_state()
+        facts, arrays = super().collect_state(names)
         if self._lookahead:
             arrays.update(self._lookahead.collect())
         return facts, arrays
 
-    def restore_state(self, facts, arrays):
+    def restore_state(self, facts, arrays, names=None):
         """Restore also the average of the weights."""
-        super().restore_state(facts, arrays)
+        super().restore_state(facts, arrays, names)
         if self._lookahead:
             self._lookahead.restore(arrays)
 

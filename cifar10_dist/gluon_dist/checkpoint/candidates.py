@@ -46,7 +46,7 @@ def find_candidates(args, job, workers):
         If what was asked for is not on worker 0's host.
     """
     entries, goes_on, missing = candidates(args, job, environment.is_restarted())
-    _look_elsewhere(entries, missing, goes_on, workers)
+    look_elsewhere(entries, missing, goes_on, workers)
     return entries, goes_on
 
 
@@ -86,7 +86,7 @@ def candidates(args, job, restarted):
     return named + [e for e in entries if (e.epoch, e.step) < position], False, None
 
 
-def _look_elsewhere(entries, missing, may_be_missing, workers):
+def look_elsewhere(entries, missing, may_be_missing, workers):
     """Raise on worker 0 if another host has a checkpoint that worker 0's host lacks."""
     newest = entries[0] if entries else None
     age = newest.recency() if newest and newest.manifest else None
@@ -106,27 +106,47 @@ def _look_elsewhere(entries, missing, may_be_missing, workers):
         raise UsageError(f"there is no {place_of(missing)}")
 
 
-def first_usable(entries, facts, net):
-    """Read the newest checkpoint that is whole and fits, into the network.
+def first_usable(entries, take):
+    """Take the newest checkpoint that is whole and fits.
 
-    Returns
-    -------
-    (name, manifest), params, state : tuple, bytes, bytes
+    Parameters
+    ----------
+    entries : list of files.Entry
+        The newest first.
+    take : callable
+        Reads an entry, and returns what this function then returns, or raises :class:`Broken`.
+
+    Raises
+    ------
+    UsageError
+        If there is none, with what is wrong with the oldest.
     """
     for entry in entries:
         try:
             if entry.error:
                 raise Broken(entry.error)
-            _check_position(entry, facts)
-            params, state = files.read(entry.name, entry.manifest)
-            load(net, f"{entry.name}.params", params)
-            return (entry.name, entry.manifest), params, state
+            return take(entry)
         except Broken as error:
             last = str(error)
             if entry is not entries[-1]:
                 warn(f"{last}: trying the one before it")
     others = f"; nor can any of the {len(entries) - 1} newer" if len(entries) > 1 else ""
     raise UsageError(f"{last}{others}")
+
+
+def load_into(net, facts):
+    """Return a function for :func:`first_usable` that reads a checkpoint into a network.
+
+    It returns ``(name, manifest), params, state``, the last two as bytes.
+    """
+
+    def take(entry):
+        _check_position(entry, facts)
+        params, state = files.read(entry.name, entry.manifest)
+        load(net, f"{entry.name}.params", params)
+        return (entry.name, entry.manifest), params, state
+
+    return take
 
 
 def _check_position(entry, facts):

@@ -169,8 +169,8 @@ def write(prefix, epoch, step, symbol, params, arrays, facts):
     prefix : str
     epoch, step : int
         Finished epochs, and finished steps of the one after.
-    symbol : str
-        JSON of the network.
+    symbol : str or None
+        JSON of the network; without it there is no such file.
     params : dict of NDArray
         ``arg:`` and ``aux:`` before the names, on the CPU.
     arrays : dict of NDArray
@@ -195,8 +195,9 @@ def write(prefix, epoch, step, symbol, params, arrays, facts):
         workplace.mkdir()
         mx.nd.save(str(workplace / f"{name}.params"), params)
         _save_arrays(workplace / f"{name}.state", arrays)
-        symbol_name = f"{Path(prefix).name}-symbol.json"
-        (workplace / symbol_name).write_text(symbol, encoding="utf-8")
+        if symbol:
+            symbol_name = f"{Path(prefix).name}-symbol.json"
+            (workplace / symbol_name).write_text(symbol, encoding="utf-8")
         files = {path.name: _flush_and_hash(path) for path in sorted(workplace.iterdir())}
         # MXNet closes its file without checking that the last bytes were written.
         parse_params((workplace / f"{name}.params").read_bytes())

@@ -1,11 +1,8 @@
 """When and what to save: copies at once, files by a thread while the training goes on."""
 
-import datetime
-import threading
-
-from gluon_dist.checkpoint import files
 from gluon_dist.checkpoint.parameters import with_kinds
 from gluon_dist.checkpoint.statistics import gather_statistics, mean_statistics
+from gluon_dist.checkpoint.writer import Writer
 from gluon_dist.common.messages import report, warn
 from gluon_dist.contract import SAVED
 
@@ -36,15 +33,15 @@ class Saver:
     """
 
     def __init__(self, prefix, period, keep, facts, start, net, symbol, trainer, workers, session):
-        self._prefix, self._period, self._keep = prefix, period, keep
+        self._prefix, self._period = prefix, period
         self._net, self._symbol, self._trainer, self._workers = net, symbol, trainer, workers
-        self._session, self._stopper, self._is_stopped = session, session.stopper, False
-        self._newest, self._failed = start.name, False
+        self._stopper, self._is_stopped = session.stopper, False
+        self._writer = Writer(prefix, keep, start.run, session, start.name)
         if not self._prefix:
             return
         self._stopper.watch_training(workers)
         devices = workers.gather([len(trainer.devices)]).ravel().astype(int).tolist()
-        self._facts = dict(facts, run=start.run, devices=devices)
+        self._facts = dict(facts, devices=devices)
         if trainer.unsaved and workers.rank == 0:
             warn(trainer.unsaved)
 
@@ -90,10 +87,10 @@ class Saver:
 
     def finish(self):
         """Wait until all is written and all workers have come here; return the exit status."""
-        self._wait()
-        if self._is_stopped and self._workers.rank == 0 and not self._failed:
-            report(f"Stopped and saved {self._newest}: --resume auto goes on from it")
-        failed = bool(self._workers.sum([self._failed])[0])
+        self._writer.wait()
+        if self._is_stopped and self._workers.rank == 0 and not self._writer.failed:
+            report(f"Stopped and saved {self._writer.newest}: --resume auto goes on from it")
+        failed = bool(self._workers.sum([self._writer.failed])[0])
         self._stopper.finish()
         self._workers.barrier()
         return 1 if failed else SAVED if self._is_stopped else 0
@@ -103,7 +100,7 @@ class Saver:
         statistics = gather_statistics(self._net, self._workers) if step else None
         if self._workers.rank > 0:
             return
-        self._wait()  # for the checkpoint before
+        self._writer.wait()
         params = {
             p.name: p.list_data()[0].copyto(mx.cpu()) for p in self._net.collect_params().values()
         }
@@ -112,48 +109,6 @@ class Saver:
         optimizer, arrays = self._trainer.collect_state()
         if step:
             arrays["statistics"] = mx.nd.array(statistics, dtype="float32")
-        now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-        facts = dict(self._facts, saved=now, optimizer=optimizer, **facts)
+        facts = dict(self._facts, optimizer=optimizer, **facts)
         params = with_kinds(params, self._symbol)
-        work = (epoch, step, self._symbol, params, arrays, facts)
-        self._session.writing = threading.Thread(target=self._write, args=work)
-        self._session.writing.start()
-
-    def _wait(self):
-        if self._session.writing:
-            self._session.writing.join()
-
-    def _write(self, epoch, step, *contents):
-        self._failed = True  # also if an exception ends this thread, which Python only prints
-        try:
-            self._newest = files.write(self._prefix, epoch, step, *contents)
-            self._failed = False
-        except (OSError, mx.MXNetError, MemoryError, ValueError) as error:
-            name = f"{self._prefix}-{files.tag(epoch, step)}"
-            newest = f"the newest checkpoint is {self._newest}" if self._newest else "there is none"
-            warn(f"{name} could not be saved: {reason_of(error)}; {newest}")
-            return
-        try:
-            self._remove_old(epoch, step)
-        except OSError as error:
-            warn(f"--keep {self._keep}: {error.filename}: {error.strerror}")
-
-    def _remove_old(self, epoch, step):
-        """Remove this run's checkpoints beyond ``--keep``."""
-        if self._keep is None:
-            return
-        run = self._facts["run"]
-        own = [e for e in files.find(self._prefix) if e.manifest and e.manifest["run"] == run]
-        before = [entry for entry in own if (entry.epoch, entry.step) <= (epoch, step)]
-        for entry in before[self._keep :]:
-            files.remove(entry)
-
-
-def reason_of(error):
-    """Say in one line why a file could not be written."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    text = str(error).strip()
-    if "FileStream.Write incomplete" in text:
-        return "No space left on device"
-    return text.splitlines()[-1][:200] if text else type(error).__name__
+        self._writer.start(epoch, step, self._symbol, params, arrays, facts)

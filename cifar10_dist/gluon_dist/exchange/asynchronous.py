@@ -91,11 +91,11 @@ class AsyncTrainer(Trainer):
         total, steps, _ = rows.sum(axis=0)
         return {"staleness_mean": total / max(steps, 1), "staleness_max": int(rows[:, 2].max())}
 
-    def collect_state(self):
+    def collect_state(self, names=None):
         """Return nothing: the servers have the state."""
         return None, {}
 
-    def restore_state(self, facts, arrays):
+    def restore_state(self, facts, arrays, names=None):
         """Do nothing: the servers begin anew."""
 
     def _connect(self):

@@ -104,6 +104,7 @@ class Trainer(mx.gluon.Trainer):
             raise ValueError(
                 f"{sparse.name}: sparse gradients or weights: leave out sparse_grad=True"
             )
+        self.first_numbers = optimizer_state.numbers_of(self._optimizer)
         self.exchange = Exchange()  # until shapes are known
         self._ignores_stale, self._is_connected = False, False
         self._share_weights()
@@ -190,8 +191,13 @@ class Trainer(mx.gluon.Trainer):
         """Return lines for the user on how gradients are added up."""
         return self.exchange.explain()
 
-    def collect_state(self) -> Any:
+    def collect_state(self, names: Optional[List[str]] = None) -> Any:
         """Return what a checkpoint needs besides the weights, to continue the training.
+
+        Parameters
+        ----------
+        names : list of str, optional
+            For the parameters, in the Trainer's order; default: their own.
 
         Returns
         -------
@@ -200,15 +206,17 @@ class Trainer(mx.gluon.Trainer):
         arrays : dict of NDArray
             Copies on the CPU that do not change any more; MXNet may still be copying them.
         """
-        return optimizer_state.collect(self)
+        return optimizer_state.collect(self, names)
 
-    def restore_state(self, facts: Any, arrays: Mapping[str, np.ndarray]) -> None:
+    def restore_state(
+        self, facts: Any, arrays: Mapping[str, np.ndarray], names: Optional[List[str]] = None
+    ) -> None:
         """Restore what :meth:`collect_state` returned, before the first step, on every device.
 
         The arrays are NumPy's here. What another optimizer has saved is ignored.
         """
         if facts and facts["name"] == type(self.optimizer).__name__:
-            optimizer_state.restore(self, facts, arrays)
+            optimizer_state.restore(self, facts, arrays, names)
 
     def _share_weights(self):
         """Give all workers worker 0's weights, now or as soon as their shapes are known.
