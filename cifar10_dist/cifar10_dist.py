@@ -17,7 +17,8 @@ every role; servers and the scheduler never return from its first import.
 import gluon_dist  # noqa: F401  first: MXNet reads these settings when it is imported
 from gluon_dist.checkpoint.session import Session
 from gluon_dist.common.failure import exit_with
-from gluon_dist.workers.workers import Workers, average_statistics
+from gluon_dist.workers.statistics import average_statistics
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 

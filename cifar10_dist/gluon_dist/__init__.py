@@ -14,6 +14,12 @@ from gluon_dist.setup.finder import register as _register
 _register()
 
 _HOMES = {
+    "all_gather": "workers.operations",
+    "all_reduce": "workers.operations",
+    "average_statistics": "workers.statistics",
+    "barrier": "workers.operations",
+    "broadcast": "workers.operations",
+    "broadcast_parameters": "workers.operations",
     "devices": "workers.group",
     "explain": "setup.changes",
     "local_rank": "workers.group",
@@ -21,6 +27,7 @@ _HOMES = {
     "rank": "workers.group",
     "size": "workers.group",
     "store": "workers.group",
+    "sync_metric": "workers.metric",
 }
 
 __all__ = ["__version__", *_HOMES]

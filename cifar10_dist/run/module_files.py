@@ -44,7 +44,7 @@ def network_of_module(args, ctx, workers):
     if not asks_for_files(args):
         return None
     found = _find_symbol(args) if workers.rank == 0 else None
-    found = json.loads(workers.hand_out(json.dumps(found).encode()))
+    found = json.loads(workers.broadcast(json.dumps(found).encode()))
     if found is None:
         return None
     name, text, is_theirs = found

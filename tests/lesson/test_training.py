@@ -3,7 +3,8 @@
 from gluon_dist.checkpoint.statistics import gather_statistics, mean_statistics
 from gluon_dist.exchange.buckets import Buckets
 from gluon_dist.exchange.worker_trainer import WorkerTrainer
-from gluon_dist.workers.workers import Workers, average_statistics
+from gluon_dist.workers.statistics import average_statistics
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 import numpy as np

@@ -121,7 +121,7 @@ class AsyncTrainer(JobTrainer):
                 late.append(count - self._last_reading - 1)
             self._last_reading = count
         self._readings = []
-        rows = workers.gather([sum(late), len(late), max(late, default=0)])
+        rows = workers.all_gather([sum(late), len(late), max(late, default=0)])
         total, steps, _ = rows.sum(axis=0)
         return {"staleness_mean": total / max(steps, 1), "staleness_max": int(rows[:, 2].max())}
 
