@@ -55,7 +55,7 @@ def all_reduce(x: "Array[Whole]", op: Literal["mean"]) -> "Array[np.float64]": .
 def all_reduce(x: "Array[Scalar]", op: Op = "sum") -> "Array[Scalar]": ...
 @overload
 def all_reduce(x: mx.nd.NDArray, op: Op = "sum") -> mx.nd.NDArray: ...
-def all_reduce(x, op="sum"):
+def all_reduce(x: object, op: str = "sum") -> object:
     """Return the sum, mean, maximum or minimum of a number or array over all workers.
 
     Parameters
@@ -108,7 +108,7 @@ def all_reduce(x, op="sum"):
 
 
 @overload
-def all_gather(x: bool) -> "Array[np.bool_]": ...
+def all_gather(x: bool) -> "Array[np.bool_]": ...  # type: ignore[overload-overlap]
 @overload
 def all_gather(x: int) -> "Array[np.int64]": ...
 @overload
@@ -119,7 +119,7 @@ def all_gather(x: Scalar) -> "Array[Scalar]": ...
 def all_gather(x: "Array[Scalar]") -> "Array[Scalar]": ...
 @overload
 def all_gather(x: mx.nd.NDArray) -> mx.nd.NDArray: ...
-def all_gather(x):
+def all_gather(x: object) -> object:
     """Return what all workers pass, along a new first axis, in the order of the ranks.
 
     Parameters
@@ -160,7 +160,7 @@ def broadcast(x: Scalar, root: int = 0) -> Scalar: ...
 def broadcast(x: "Array[Scalar]", root: int = 0) -> "Array[Scalar]": ...
 @overload
 def broadcast(x: mx.nd.NDArray, root: int = 0) -> mx.nd.NDArray: ...
-def broadcast(x, root=0):
+def broadcast(x: object, root: int = 0) -> object:
     """Return what one worker passes.
 
     Parameters
@@ -185,7 +185,7 @@ def broadcast(x, root=0):
 
     Examples
     --------
-    >>> seed = broadcast(int.from_bytes(os.urandom(4), "little"))  # worker 0's
+    >>> seed = broadcast(np.random.randint(2**31))  # worker 0's
     """
     values, form = _open("broadcast", x)
     job = group.workers()
