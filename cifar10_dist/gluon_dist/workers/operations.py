@@ -1,8 +1,11 @@
 """What the workers of a job do together: add up, gather and hand out numbers, arrays, parameters.
 
 All workers must make the same calls in the same order. Before each they compare what they call and
-pass, by a few bytes. Where they differ, all of them raise a ValueError that says how; they could
-wait for each other for ever.
+pass, by a few bytes. Where they differ, all of them raise a ValueError that says how; else they
+could wait for each other for ever.
+
+They need servers that add up. Those of ``dist_sync`` do not once a Trainer with
+``update_on_kvstore=True`` has sent them its optimizer: then each operation raises a UsageError.
 """
 
 import hashlib
@@ -216,6 +219,8 @@ def broadcast_parameters(
     root: int = 0,
 ) -> None:
     """Write one worker's parameters to all devices of all workers, bit for bit.
+
+    Call it before the Trainer's first step: where servers update the weights, they keep theirs.
 
     Parameters
     ----------
