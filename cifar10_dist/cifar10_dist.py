@@ -17,7 +17,8 @@ every role; servers and the scheduler never return from its first import.
 import gluon_dist as gd  # first: before mxnet
 from gluon_dist.checkpoint.session import Session
 from gluon_dist.common.failure import exit_with
-from gluon_dist.workers.workers import Workers, average_statistics
+from gluon_dist.workers.statistics import average_statistics
+from gluon_dist.workers.workers import Workers
 
 from command_line.devices import choose_devices
 from command_line.options import options_of

@@ -108,7 +108,7 @@ def evaluate(loader, net, ctx, workers, top_k=0):
         outputs = [net(x) for x in data]
         for output, label in zip(outputs, labels):
             counts += _count(output.astype("float32"), label, top_k)
-    right, right_top_k, loss, num_examples = workers.sum(counts)
+    right, right_top_k, loss, num_examples = workers.all_reduce(counts)
     result = {"accuracy": right / num_examples, "loss": loss / num_examples}
     if top_k:
         result["top_k_accuracy"] = right_top_k / num_examples

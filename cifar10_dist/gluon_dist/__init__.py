@@ -7,6 +7,7 @@ server or scheduler of a job starts to serve, and in a worker faults of MXNet ar
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from gluon_dist.contract import VERSION as __version__
 from gluon_dist.setup.finder import register as _register
@@ -16,6 +17,12 @@ _register()
 _HOMES = {
     "Trainer": "exchange.trainer",
     "backward": "exchange.trainer",
+    "all_gather": "workers.operations",
+    "all_reduce": "workers.operations",
+    "average_statistics": "workers.statistics",
+    "barrier": "workers.operations",
+    "broadcast": "workers.operations",
+    "broadcast_parameters": "workers.operations",
     "devices": "workers.group",
     "explain": "setup.changes",
     "local_rank": "workers.group",
@@ -23,7 +30,24 @@ _HOMES = {
     "rank": "workers.group",
     "size": "workers.group",
     "store": "workers.group",
+    "sync_metric": "workers.metric",
 }
+
+if TYPE_CHECKING:  # the same for who reads types
+    from gluon_dist.setup.changes import explain as explain
+    from gluon_dist.workers.group import devices as devices
+    from gluon_dist.workers.group import local_rank as local_rank
+    from gluon_dist.workers.group import local_size as local_size
+    from gluon_dist.workers.group import rank as rank
+    from gluon_dist.workers.group import size as size
+    from gluon_dist.workers.group import store as store
+    from gluon_dist.workers.metric import sync_metric as sync_metric
+    from gluon_dist.workers.operations import all_gather as all_gather
+    from gluon_dist.workers.operations import all_reduce as all_reduce
+    from gluon_dist.workers.operations import barrier as barrier
+    from gluon_dist.workers.operations import broadcast as broadcast
+    from gluon_dist.workers.operations import broadcast_parameters as broadcast_parameters
+    from gluon_dist.workers.statistics import average_statistics as average_statistics
 
 __all__ = ["__version__", *_HOMES]
 

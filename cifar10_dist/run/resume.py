@@ -74,7 +74,7 @@ class Start:
         """Put the optimizer's state back, and within an epoch each device's statistics."""
         trainer.restore_state(self.manifest.get("optimizer"), self.arrays)
         if "statistics" in self.arrays:
-            devices = workers.gather([len(trainer.devices)]).ravel().astype(int).tolist()
+            devices = workers.all_gather([len(trainer.devices)]).ravel().astype(int).tolist()
             if devices == self.manifest["devices"]:  # else the mean stays, from the parameters
                 restore_statistics(net, self.arrays["statistics"], workers.rank)
         self.arrays = {}
@@ -148,13 +148,13 @@ def _find_start(args, facts, net, workers):
     chosen, params, state = None, b"", b""
     if workers.rank == 0 and entries:
         chosen, params, state = first_usable(entries, load_into(net, facts))
-    chosen = json.loads(workers.hand_out(json.dumps(chosen).encode()))
+    chosen = json.loads(workers.broadcast(json.dumps(chosen).encode()))
     if chosen is None:
         if workers.rank == 0:
             report(f"no {place_of(args.model_prefix, '-*.json')}: starting afresh")
         return Start(facts)
     name, manifest = chosen
-    params, state = workers.hand_out(params), workers.hand_out(state)
+    params, state = workers.broadcast(params), workers.broadcast(state)
     if workers.rank > 0:
         load(net, f"{name}.params", params)
     start = Start(facts, manifest["epoch"], manifest["step"], name, manifest=manifest)

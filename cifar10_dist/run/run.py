@@ -175,7 +175,7 @@ class Run:
         computing, waiting = np.reshape(steps, (-1, 2)).T
         waited, speed = waiting.sum(), counts[-1] / max(seconds, 1e-9)
         described = self._slow_worker.add(computing[1:])
-        rows = self._workers.gather([speed, seconds - waited, waited, *described, *counts])
+        rows = self._workers.all_gather([speed, seconds - waited, waited, *described, *counts])
         for rank, (speed, computed, waited) in enumerate(rows[:, :3]):
             found[f"samples_per_s_worker_{rank}"] = speed
             if steps:

@@ -19,7 +19,7 @@ def main():
     one_line = " ".join(str(total.asnumpy()).split())
     print(f"rank {store.rank} of {store.num_workers} pulls {one_line}")
 
-    ranks = Workers(store).sum_float32([store.rank, 1])
+    ranks = Workers(store).all_reduce([store.rank, 1])
     print(f"rank {store.rank} of {store.num_workers} adds up ranks and workers: {ranks}")
     store._barrier()  # nobody leaves while others still need the servers
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import gluon_dist  # noqa: F401  before mxnet: it sets the number of threads
 from gluon_dist.common.failure import UsageError, exit_with
-from gluon_dist.workers.workers import Workers, average_statistics
+from gluon_dist.workers.statistics import average_statistics
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 from mxnet.contrib.amp.amp import bfloat16

@@ -1,7 +1,8 @@
 """A step: the same on one device and on several, whatever the batch, and as written by hand."""
 
 from gluon_dist.checkpoint.statistics import gather_statistics, mean_statistics
-from gluon_dist.workers.workers import Workers, average_statistics
+from gluon_dist.workers.statistics import average_statistics
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 import numpy as np

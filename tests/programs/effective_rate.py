@@ -67,7 +67,7 @@ def movements(args, store, workers, num_devices):
             trainer.step(1)
         place = net.w.data(ctx[-1]).asscalar() if turn else 0.0
         if workers.is_async:  # one after the other, so that each sees its own update alone
-            place = workers.sum([place])[0]
+            place = workers.all_reduce([place])[0]
         places.append(float(place))
     return [after - before for before, after in zip(places, places[1:])]
 

@@ -8,7 +8,8 @@ import sys
 
 import gluon_dist  # noqa: F401  first
 from gluon_dist.common.failure import exit_with
-from gluon_dist.workers.workers import Workers, average_statistics
+from gluon_dist.workers.statistics import average_statistics
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 import numpy as np
@@ -93,7 +94,7 @@ def parameters(net, ctx, workers):
     params = [p for _, p in sorted(net.collect_params().items())]
     copies = [np.concatenate([p.data(c).asnumpy().ravel() for p in params]) for c in ctx]
     assert all((copy == copies[0]).all() for copy in copies)
-    assert (workers.gather(copies[0]) == copies[0]).all()
+    assert (workers.all_gather(copies[0]) == copies[0]).all()
     return copies[0]
 
 
@@ -106,7 +107,7 @@ def evaluations(net, ctx, workers):
             EvalLoader(IMAGES[:length], LABELS[:length], *share), net, ctx, workers, 2
         )
         rows.append([result[k] for k in ("accuracy", "top_k_accuracy", "loss", "num_examples")])
-    assert (workers.gather(np.ravel(rows)) == np.ravel(rows)).all()
+    assert (workers.all_gather(np.ravel(rows)) == np.ravel(rows)).all()
     return np.array(rows)
 
 

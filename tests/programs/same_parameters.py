@@ -10,7 +10,7 @@ import cifar10_dist
 def compare(net, workers):
     for name, param in sorted(net.collect_params().items()):
         values = param.data().asnumpy().astype(np.float64)
-        rows = workers.gather([values.sum(), np.abs(values).sum(), values.ravel()[-1]])
+        rows = workers.all_gather([values.sum(), np.abs(values).sum(), values.ravel()[-1]])
         assert (rows == rows[0]).all(), f"{name} differs: {rows.tolist()}"
     print("the same parameters", flush=True)
 

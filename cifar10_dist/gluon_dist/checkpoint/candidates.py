@@ -91,7 +91,7 @@ def look_elsewhere(entries, missing, may_be_missing, workers):
     newest = entries[0] if entries else None
     age = newest.recency() if newest and newest.manifest else None
     text = json.dumps([newest and place_of(newest.name), age])
-    found = list(map(json.loads, workers.gather_texts(text)))
+    found = list(map(json.loads, workers.all_gather_texts(text)))
     if workers.rank > 0:
         return
     for rank, (place, their_age) in enumerate(found):

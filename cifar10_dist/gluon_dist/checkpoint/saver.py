@@ -40,7 +40,7 @@ class Saver:
         if not self._prefix:
             return
         self._stopper.watch_training(workers)
-        devices = workers.gather([len(trainer.devices)]).ravel().astype(int).tolist()
+        devices = workers.all_gather([len(trainer.devices)]).ravel().astype(int).tolist()
         self._facts = dict(facts, devices=devices)
         if trainer.unsaved and workers.rank == 0:
             warn(trainer.unsaved)
@@ -60,7 +60,7 @@ class Saver:
         """
         if not self._prefix:
             return False
-        worker_steps = self._workers.gather([steps]).ravel().astype(int).tolist()
+        worker_steps = self._workers.all_gather([steps]).ravel().astype(int).tolist()
         if min(worker_steps) == self._facts["steps_per_epoch"]:
             return False
         self._is_stopped = True
@@ -90,7 +90,7 @@ class Saver:
         self._writer.wait()
         if self._is_stopped and self._workers.rank == 0 and not self._writer.failed:
             report(f"Stopped and saved {self._writer.newest}: --resume auto goes on from it")
-        failed = bool(self._workers.sum([self._writer.failed])[0])
+        failed = bool(self._workers.all_reduce([self._writer.failed])[0])
         self._stopper.finish()
         self._workers.barrier()
         return 1 if failed else SAVED if self._is_stopped else 0

@@ -18,12 +18,12 @@ def gather_statistics(net, workers):
     if not params:
         return np.zeros((workers.count, 1, 0), np.float32)
     num_devices = len(params[0].list_ctx())
-    most = int(workers.gather([num_devices]).max())
+    most = int(workers.all_gather([num_devices]).max())
     own = np.full((most, sum(param.list_data()[0].size for param in params)), np.nan, np.float32)
     for device in range(num_devices):
         own[device] = np.concatenate([p.list_data()[device].asnumpy().ravel() for p in params])
     pairs = np.concatenate([own.ravel(), np.zeros(own.size % 2, np.float32)])
-    rows = workers.gather(pairs.view(np.float64)).view(np.float32)  # bits, whatever they mean
+    rows = workers.all_gather(pairs.view(np.float64)).view(np.float32)  # bits, whatever they mean
     return rows[:, : own.size].reshape(workers.count, *own.shape)
 
 

@@ -80,7 +80,7 @@ class Stopper:
     def is_requested_anywhere(self, workers):
         """Say whether any worker was asked to stop; all make this call, and wait for each other."""
         self._seen = time.monotonic()
-        return bool(workers.sum([self.is_requested])[0])
+        return bool(workers.all_reduce([self.is_requested])[0])
 
     def lift_limit(self):
         """From here on, do not end this process for taking no step: it waits for files.

@@ -1,7 +1,7 @@
 """Asynchronous training: every worker's push updates the weights at once, and comes late."""
 
 from gluon_dist.exchange.server_optimizer import COUNTER_KEY, CountingOptimizer
-from gluon_dist.exchange.trainer import Trainer, zero_idle_gradients
+from gluon_dist.exchange.trainer import Trainer, and_then, zero_idle_gradients
 
 import mxnet as mx
 
@@ -87,7 +87,7 @@ class AsyncTrainer(Trainer):
                 late.append(count - self._last_reading - 1)
             self._last_reading = count
         self._readings = []
-        rows = self._workers.gather([sum(late), len(late), max(late, default=0)])
+        rows = self._workers.all_gather([sum(late), len(late), max(late, default=0)])
         total, steps, _ = rows.sum(axis=0)
         return {"staleness_mean": total / max(steps, 1), "staleness_max": int(rows[:, 2].max())}
 
@@ -110,6 +110,15 @@ class AsyncTrainer(Trainer):
         mx.gluon.Trainer._init_params(self)
         mx.nd.waitall()
         self._is_connected = True
+
+    def _share_weights(self):
+        """Wait with those whose shapes are known: MXNet's Trainer gives them to the servers."""
+        for param in self._params:
+            if param._deferred_init:
+                param._init_impl = and_then(param._init_impl, self._share, [param])
+
+    def _from_first(self, content):
+        return self._workers.broadcast(content)
 
     def _init_kvstore(self):
         self._connect()

@@ -105,10 +105,10 @@ def share_memory(workers, is_wanted, size):
         file = _create_file(workers.count, size)
         if file is not None:
             offer = f"{table} {_identity(file)} /proc/{os.readlink('/proc/self')}/fd/{file}"
-    their_table, identity, path = (workers.hand_out(offer.encode()).decode() or "  ").split(" ")
+    their_table, identity, path = (workers.broadcast(offer.encode()).decode() or "  ").split(" ")
     if workers.rank and path and their_table == table:
         file = _open_file(path, identity)
-    if workers.sum([file is not None])[0] == workers.count:
+    if workers.all_reduce([file is not None])[0] == workers.count:
         return SharedMemory(file, workers.rank, workers.count)
     if file is not None:
         os.close(file)

@@ -227,20 +227,32 @@ class Trainer(mx.gluon.Trainer):
             return
         for param in self._params:
             if param._deferred_init:
-                param._init_impl = _and_then(param._init_impl, self._share, [param])
+                param._init_impl = and_then(param._init_impl, self._share, [param])
         self._share([param for param in self._params if not param._deferred_init])
 
     def _share(self, params):
+        if not params:
+            return
         arrays = [param.list_data()[0].asnumpy() for param in params]
-        sent = b"".join(array.tobytes() for array in arrays) if self._workers.rank == 0 else b""
-        content = self._workers.hand_out(sent)
-        start = 0
+        content, start = self._from_first(b"".join(array.tobytes() for array in arrays)), 0
         for param, array in zip(params, arrays):
             stop = start + array.nbytes
             values = np.frombuffer(content[start:stop], array.dtype).reshape(array.shape)
             start = stop
             for data in param.list_data():
                 data[:] = mx.nd.array(values, dtype=array.dtype)
+
+    def _from_first(self, content):
+        """Give every worker the bytes of worker 0, all of one length, by the first value of a key.
+
+        So they travel once to the servers and once to each worker.
+        """
+        key, store = self._workers.take_keys(1), self._workers.store
+        filled = content + bytes(-len(content) % 4)
+        buffer = mx.nd.array(np.frombuffer(filled, np.float32), dtype="float32")
+        store.init(key, buffer)
+        store.pull(key, out=buffer)
+        return buffer.asnumpy().tobytes()
 
     def _connect(self):
         waiting = [param.name for param in self._params if param._deferred_init]
@@ -279,7 +291,7 @@ class Trainer(mx.gluon.Trainer):
             zero_idle_gradients(self.learned)
             return
         reached = np.array([any(is_fresh(param)) for param in self.learned], np.float32)
-        anywhere = self._workers.sum(reached) > 0
+        anywhere = self._workers.all_reduce(reached) > 0
         for param, is_reached in zip(self.learned, anywhere):
             for data, grad in zip(param.list_data(), param.list_grad()):
                 if not data._fresh_grad:
@@ -327,7 +339,7 @@ def backward(losses: Sequence[mx.nd.NDArray]) -> None:
         mx.autograd.backward(list(losses))
 
 
-def _and_then(function, following, *arguments):
+def and_then(function, following, *arguments):
     """Return a function that calls one, and then another with these arguments."""
 
     def both(*args, **kwargs):

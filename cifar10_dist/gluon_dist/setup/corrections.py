@@ -5,6 +5,7 @@ import base64
 import functools
 import pickle
 import warnings
+import weakref
 
 from gluon_dist.setup.exceptions import end_with_traceback
 
@@ -13,6 +14,7 @@ try:
 except ImportError:  # not everywhere: a server then ends with the name that it does not find
     cloudpickle = pickle
 
+stores = weakref.WeakSet()  # of this process
 STALE = (
     "{}: no new gradient on this worker, and ignore_stale_grad: it has pushed an earlier one, and "
     "skips the update. Unless all workers do, their weights differ from now on. A worker without "
@@ -40,18 +42,30 @@ def wait_for_weights(mxnet):
 
 
 def finish_queued_work(mxnet):
-    """Add an exit handler that waits until all that is queued is done.
+    """Add an exit handler that waits until all that is queued is done, then closes all stores.
 
     At its exit MXNet drops what is still queued. With it go the last pushes of a program that ends
-    right after ``trainer.step``, for which the other workers wait. (Of two exit handlers the later
-    runs first.)
+    right after ``trainer.step``, for which the other workers wait. And a store that something holds
+    longer than MXNet lives (a signal handler, a cache of ``typing``) ends a program that was right
+    with status 134. (Of two exit handlers the later runs first.)
     """
+    begin = mxnet.kvstore.KVStore.__init__
+
+    @functools.wraps(begin)
+    def begin_and_note(self, handle):
+        begin(self, handle)
+        stores.add(self)
+
+    mxnet.kvstore.KVStore.__init__ = begin_and_note
 
     def finish():
         try:
             mxnet.nd.waitall()
         except Exception as error:  # of an operator whose result nobody has asked for
             end_with_traceback(type(error), error, error.__traceback__)
+        for store in list(stores):
+            store.__del__()
+            store.handle = None  # so that nothing is left for a second time
 
     atexit.register(finish)
 

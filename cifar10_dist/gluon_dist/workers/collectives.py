@@ -3,6 +3,8 @@
 What a Trainer does for gradients is done here for other numbers. MXNet has no such operations.
 """
 
+from functools import reduce
+
 from gluon_dist.common.failure import UsageError
 from gluon_dist.workers.shared_flag import OwnFlag, SharedFlag
 
@@ -11,10 +13,14 @@ import numpy as np
 
 FIRST_KEY = 100_000  # above the keys of any Trainer, which count from 0
 LAST_KEY = 215_327  # ps-lite multiplies keys by 9973 in 32 bits
+SHORTEST, LONGEST = 16, 1 << 20  # numbers in a message; between them are powers of two
 
 
 class Collectives:
-    """All-reduce, all-gather and broadcast of small vectors; all workers make the same calls.
+    """All-reduce, all-gather and broadcast of arrays; all workers make the same calls.
+
+    Messages have few lengths, so that their keys and buffers are used again: arrays are filled up
+    with zeros to a power of two, and long ones are cut.
 
     Parameters
     ----------
@@ -53,42 +59,50 @@ class Collectives:
         """Add up a float32 vector over all workers, in float32."""
         if self.threshold is not None:
             return self.all_gather(values).sum(axis=0)
-        return self._add_up(values)
+        parts = (self._add_up(values[part]) for part in _parts(len(values), LONGEST))
+        return np.concatenate([values[:0], *parts])
 
     def all_gather(self, values):
-        """Give every worker the vectors of all, bit for bit, shape (workers, n).
+        """Give every worker the arrays of all, bit for bit, shape (workers, *values.shape).
 
         MXNet's servers may keep float64 as float32: the flag that decides it is never initialised
         (``multi_precision_`` in kvstore_dist_server.h). So each number travels as 16-bit pieces,
         which float32 holds exactly, in a slot where all other workers add zero.
         """
-        pieces = np.ascontiguousarray(values).ravel().view(np.uint16)
-        slots = np.zeros((self.count, pieces.size), np.uint16)
-        slots[self.rank] = pieces
-        return self._sum_pieces(slots).view(values.dtype)
+        pieces = _pieces_of(values)
+        rows = np.zeros((self.count, pieces.size), np.uint16)
+        if self._is_async:
+            for part in self._parts(pieces.size):
+                got = self.all_gather_alone(self._pack(pieces[part]))
+                rows[:, part] = list(map(self._unpack, got))
+        else:
+            rows[self.rank] = pieces
+            rows = self._sum_pieces(rows.ravel()).reshape(rows.shape)
+        return _from_pieces(rows, (self.count, *values.shape), values.dtype)
 
     def all_gather_alone(self, values):
         """Give every worker the float32 vectors of all, also if their stores are of other types.
 
         Each pushes to a key of its own, under which a server stores it as it is, and pulls all.
+        At most ``LONGEST`` numbers.
         """
+        values, length = _filled_up(values), len(values)
         first = self._keys_for_all(len(values))
         self._store.push(first + self.rank, mx.nd.array(values))
         self.barrier()
-        rows = [mx.nd.zeros(len(values)) for _ in range(self.count)]
-        for rank, row in enumerate(rows):
-            self._store.pull(first + rank, out=row)
-        return [row.asnumpy() for row in rows]
+        return [row[:length] for row in self._pull(range(first, first + self.count), len(values))]
 
-    def broadcast(self, values):
-        """Give every worker the float32 vector of worker 0, bit for bit; all are of one length.
-
-        A key's first value is neither added up nor quantised by the servers.
-        """
-        key, buffer = self._take_keys(1), mx.nd.array(values, dtype="float32")
-        self._store.init(key, buffer)  # worker 0's counts; the others wait for it
-        self._store.pull(key, out=buffer)
-        return buffer.asnumpy()
+    def broadcast(self, values, root=0):
+        """Give every worker the array of one, bit for bit; what others pass has its form only."""
+        pieces = _pieces_of(values)
+        if self.rank != root:
+            pieces = np.zeros_like(pieces)
+        if self._is_async:
+            for part in self._parts(pieces.size):
+                pieces[part] = self._unpack(self._from_one(self._pack(pieces[part]), root))
+        else:
+            pieces = self._sum_pieces(pieces)
+        return _from_pieces(pieces, values.shape, values.dtype)
 
     def barrier(self):
         """Wait until all workers have come here and what they pushed is on the servers."""
@@ -99,13 +113,31 @@ class Collectives:
         """Make a flag that any worker raises and all see."""
         return SharedFlag(self._store, self._take_keys(1))
 
-    def _add_up(self, values):
-        """Add up float32 vectors by the way that the store has."""
-        if self._is_async:
-            return np.sum(self.all_gather_alone(values), axis=0)
-        return self._checked(self.push_pull(np.append(values, self.threshold or np.float32(1))))
+    def _from_one(self, values, root):
+        """Give every worker the float32 vector of one, on ``dist_async``."""
+        values, length = _filled_up(values), len(values)
+        key = self._keys_for_all(len(values)) + root if self._replaces else self._take_keys(1)
+        if self.rank == root:
+            self._store.push(key, mx.nd.array(values))
+        self.barrier()
+        return self._pull([key], len(values))[0][:length]
 
-    def push_pull(self, values):
+    def _pull(self, keys, length):
+        """Pull a float32 vector under each key."""
+        rows = [(key, mx.nd.zeros(length)) for key in keys]
+        for key, row in rows:
+            self._store.pull(key, out=row)
+        return [row.asnumpy() for _, row in rows]
+
+    def _add_up(self, values):
+        """Add up float32 vectors of at most ``LONGEST`` numbers by the way that the store has."""
+        if self._is_async:
+            return reduce(np.add, self.all_gather_alone(values))
+        control = self.threshold or np.float32(1)
+        total = self._push_pull(np.append(_filled_up(values), control))
+        return self._checked(total)[: len(values)]
+
+    def _push_pull(self, values):
         """Push a vector and pull the sum: on ``dist_sync`` the server adds up what workers push."""
         if len(values) not in self._keys:
             buffer = mx.nd.zeros(len(values))
@@ -133,13 +165,28 @@ class Collectives:
         return total[:-1]
 
     def _sum_pieces(self, pieces):
-        """Add up 16-bit whole numbers; no sum may exceed 16 bits."""
+        """Add up a vector of 16-bit whole numbers; no sum may exceed 16 bits."""
+        total = np.empty_like(pieces)
+        for part in self._parts(len(pieces)):
+            total[part] = self._unpack(self._add_up(self._pack(pieces[part])))
+        return total
+
+    def _parts(self, num_pieces):
+        """Return the slices of so many pieces that fill a message each."""
+        return _parts(num_pieces, LONGEST if self.threshold is None else LONGEST // 16)
+
+    def _pack(self, pieces):
+        """Write 16-bit pieces as float32 numbers that can be pushed; compressed, bit by bit."""
         if self.threshold is None:
-            total = self._add_up(pieces.ravel().astype(np.float32))
-            return total.astype(np.uint16).reshape(pieces.shape)
-        bits = np.unpackbits(pieces.view(np.uint8).ravel(), bitorder="little")
-        counts = np.rint(self._add_up(bits * self.threshold) / self.threshold)
-        return (counts.reshape(pieces.shape + (16,)) @ 2 ** np.arange(16)).astype(np.uint16)
+            return pieces.astype(np.float32)
+        return np.unpackbits(pieces.view(np.uint8), bitorder="little") * self.threshold
+
+    def _unpack(self, numbers):
+        """Read what :meth:`_pack` has written, or a sum of it."""
+        if self.threshold is None:
+            return numbers.astype(np.uint16)
+        counts = np.rint(numbers / self.threshold)
+        return (counts.reshape(-1, 16) @ 2 ** np.arange(16)).astype(np.uint16)
 
     def _keys_for_all(self, length):
         """Return the first of ``count`` keys for vectors of this length.
@@ -158,7 +205,10 @@ class Collectives:
         first = self._next_key
         self._next_key += number
         if self._next_key > LAST_KEY + 1:
-            raise RuntimeError(f"no keys left: ps-lite takes them up to {LAST_KEY}")
+            reason = f"no keys left: ps-lite takes them up to {LAST_KEY}"
+            if self._is_async and not self._replaces:
+                reason += ", and dist_async takes new ones for each exchange; use dist_sync"
+            raise RuntimeError(reason)
         return first
 
 
@@ -174,6 +224,33 @@ class TrainerKeys:
         if self._next >= FIRST_KEY:  # the last one counts updates: server_optimizer.py
             raise RuntimeError(f"no keys left for Trainers: they take those below {FIRST_KEY}")
         return first
+
+
+def _parts(length, longest):
+    """Return the slices that cut a vector into parts of at most ``longest`` numbers."""
+    return [slice(start, min(start + longest, length)) for start in range(0, length, longest)]
+
+
+def _filled_up(values):
+    """Return a float32 vector with zeros behind it, to one of few lengths."""
+    length = max(SHORTEST, 1 << (len(values) - 1).bit_length())
+    filled = np.zeros(length, np.float32)
+    filled[: len(values)] = values
+    return filled
+
+
+def _pieces_of(values):
+    """Return the bytes of an array as 16-bit pieces, shape (n,)."""
+    content = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+    return np.append(content, np.zeros(content.size % 2, np.uint8)).view(np.uint16)
+
+
+def _from_pieces(pieces, shape, dtype):
+    """Return the array of which these are the pieces; several rows are of several arrays."""
+    values = np.empty(shape, dtype)
+    content = values.reshape(*pieces.shape[:-1], -1).view(np.uint8)
+    content[:] = pieces.view(np.uint8)[..., : content.shape[-1]]
+    return values
 
 
 class OneWorker:
@@ -194,7 +271,7 @@ class OneWorker:
 
     all_gather_alone = all_gather
 
-    def broadcast(self, values):
+    def broadcast(self, values, root=0):
         """Return the values."""
         return values
 

@@ -6,7 +6,6 @@ import time
 from gluon_dist.common.failure import UsageError
 from gluon_dist.setup.environment import uses_p3
 from gluon_dist.workers.collectives import Collectives, OneWorker
-from gluon_dist.workers.statistics import running_statistics
 
 import numpy as np
 
@@ -31,7 +30,7 @@ class Workers:
         self.collectives = store.gluon_dist
         self.take_keys = self.collectives.take_trainer_keys
 
-    def sum(self, values):
+    def all_reduce(self, values):
         """Add up a vector of numbers over all workers.
 
         Parameters
@@ -42,37 +41,31 @@ class Workers:
         -------
         ndarray of float64, shape (n,)
             Added in the order of the ranks: the same on every worker to the last bit, and exact
-            for whole numbers up to 2**53.
+            for whole numbers up to 2**53. A float32 array is added up in float32 instead, in the
+            order in which it arrives: less traffic, and still the same on every worker.
         """
-        return self.gather(values).sum(axis=0)
+        if getattr(values, "dtype", None) == np.float32:
+            return self.collectives.all_reduce(values)
+        return self.all_gather(values).sum(axis=0)
 
-    def gather(self, values):
+    def all_gather(self, values):
         """Give every worker the vectors of all, shape (workers, n), float64."""
         return self.collectives.all_gather(np.asarray(values, np.float64))
 
-    def sum_float32(self, values):
-        """Add up a float32 vector over all workers, in float32: less traffic than :meth:`sum`."""
-        return self.collectives.all_reduce(np.asarray(values, np.float32))
-
-    def hand_out(self, content):
+    def broadcast(self, content):
         """Give every worker the bytes of worker 0; what the others pass is not looked at."""
         if self.count == 1:
             return content
-        size = np.array([len(content or b"")], np.int64)
-        size = int(self.collectives.broadcast(size.view(np.float32)).view(np.int64)[0])
-        padded = np.zeros(-(-size // 4) * 4, np.uint8)
-        if self.rank == 0:
-            padded[:size] = np.frombuffer(content, np.uint8)
-        if not size:
-            return b""
-        return self.collectives.broadcast(padded.view(np.float32)).tobytes()[:size]
+        size = int(self.collectives.broadcast(np.array([len(content or b"")]))[0])
+        own = content if self.rank == 0 else bytes(size)
+        return self.collectives.broadcast(np.frombuffer(own, np.uint8)).tobytes()
 
-    def gather_texts(self, text):
+    def all_gather_texts(self, text):
         """Give every worker the texts of all, in the order of the ranks."""
         content = text.encode()
-        longest = int(self.gather([len(content)]).max())
-        rows = self.gather(np.frombuffer(content.ljust(longest), np.uint8))
-        return [bytes(row.astype(np.uint8)).decode().rstrip(" ") for row in rows]
+        longest = int(self.all_gather([len(content)]).max())
+        rows = self.collectives.all_gather(np.frombuffer(content.ljust(longest), np.uint8))
+        return [row.tobytes().decode().rstrip(" ") for row in rows]
 
     def barrier(self):
         """Wait until all workers have come here and what they pushed is on the servers."""
@@ -115,22 +108,3 @@ class Workers:
         longest = int(np.max(gather(np.array([len(text)], np.float32))))
         rows = gather(np.frombuffer(text.ljust(longest), np.uint8).astype(np.float32))
         return [json.loads(bytes(row.astype(np.uint8))) for row in rows]
-
-
-def average_statistics(net, workers):
-    """Average BatchNorm's running mean and variance over all devices of all workers.
-
-    Each device keeps its own while training, so that workers with equal weights would otherwise
-    report different accuracies.
-    """
-    params = running_statistics(net)
-    if not params:
-        return
-    num_devices = len(params[0].list_ctx())
-    sums = [sum(data.asnumpy() for data in param.list_data()) for param in params]
-    total = workers.sum_float32(np.concatenate([*map(np.ravel, sums), [num_devices]]))
-    mean = total[:-1] / total[-1]
-    ends = np.cumsum([part.size for part in sums])
-    for param, values in zip(params, np.split(mean, ends[:-1])):
-        for data in param.list_data():  # set_data would reset the store, and dist_async refuses
-            data[:] = values.reshape(param.shape)
