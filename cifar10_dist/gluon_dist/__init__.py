@@ -14,6 +14,7 @@ from gluon_dist.setup.finder import register as _register
 _register()
 
 _HOMES = {
+    "DataLoader": "workers.loader",
     "devices": "workers.group",
     "explain": "setup.changes",
     "local_rank": "workers.group",
