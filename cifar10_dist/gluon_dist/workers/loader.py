@@ -2,13 +2,12 @@
 
 import operator
 import random
-import signal
 from itertools import islice
-from multiprocessing.util import register_after_fork
 from typing import Callable, Dict, Iterator, List, Optional, Protocol, Sequence, Tuple, Union
 
 from gluon_dist.workers.group import workers
 from gluon_dist.workers.order import epoch_permutation, global_batches
+from gluon_dist.workers.seeded import Seeded
 
 import mxnet as mx
 import numpy as np
@@ -16,7 +15,7 @@ from mxnet import gluon
 
 Part = Union[mx.nd.NDArray, Tuple[mx.nd.NDArray, ...]]
 BELOW = 2**32  # seeds and epochs: what NumPy's generator takes
-NAMES = {"length": "dataset: its length", "steps": "the steps of an epoch"}
+NAMES = {"length": "dataset: its length"}
 
 
 class Examples(Protocol):
@@ -25,6 +24,10 @@ class Examples(Protocol):
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: int, /) -> object: ...
+
+
+# In annotations Batch stands in text: typing would keep an Iterator[Batch] for ever, with it this
+# module and the store, and a store that is not deleted ends the process with SIGABRT.
 
 
 class Batch(List[mx.nd.NDArray]):
@@ -68,8 +71,6 @@ class Batch(List[mx.nd.NDArray]):
         devices = [ctx] if isinstance(ctx, mx.Context) else list(ctx)
         if not devices:
             raise ValueError("ctx: no device")
-        if not self.size:
-            return []
         content = self if self._has_items else self[0]
         return self._cut(content, devices[: self.size])
 
@@ -88,7 +89,7 @@ class Batch(List[mx.nd.NDArray]):
         return gluon.utils.split_and_load(content, devices, even_split=False)
 
 
-class DataLoader:
+class DataLoader(gluon.data.DataLoader):
     """This worker's part of every batch. The last, uneven batch is shorter: nothing is left out.
 
     Each step takes ``batch_size`` examples, those of all workers together, and each worker gets a
@@ -97,7 +98,8 @@ class DataLoader:
     the same number of steps, and divide by ``batch.global_size``.
 
     The order of an epoch depends on ``(seed, epoch)`` alone. So a step uses the same examples for
-    any number of workers, and after a restart.
+    any number of workers, and after a restart. What a worker gets is a :class:`Batch`: the list
+    that Gluon gives, its sizes, and ``split``.
 
     Parameters
     ----------
@@ -137,8 +139,8 @@ class DataLoader:
       program left it: repeatable if the program seeds it (``mx.random.seed``) before every step.
     - With ``thread_pool`` nothing is: threads share the generators, and nothing is seeded.
 
-    Python 3.8 and later on Linux start the processes by a fork. Create the loader before threads of
-    your own that hold locks.
+    On Linux the processes are forked from this one when the loader is created, which may be after
+    the store was made. They end with the loader.
 
     Examples
     --------
@@ -169,11 +171,14 @@ class DataLoader:
         thread_pool: bool = False,
         timeout: float = 120,
     ) -> None:
+        self._worker_pool = None  # Gluon's own, which its destructor looks for
         self.dataset, self._length = dataset, _length(dataset)
         self.batch_size = _whole("batch_size", batch_size, 1)
         self.seed = _whole("seed", seed, 0, BELOW)
-        self._shuffle = bool(shuffle)
-        self._num_workers = _whole("num_workers", num_workers, 0)
+        if not isinstance(shuffle, bool):
+            raise TypeError(f"shuffle {shuffle!r}: True or False is needed")
+        self._shuffle = shuffle
+        _whole("num_workers", num_workers, 0)
         if prefetch is not None:
             _whole("prefetch", prefetch, 0)
         if not timeout > 0:
@@ -182,13 +187,13 @@ class DataLoader:
         self._agree()
         self._next_epoch = 0
         self._places = _Places()
-        with_processes = self._num_workers > 0 and not thread_pool
-        self._draws_here = self._num_workers == 0
-        self._loader = gluon.data.DataLoader(
-            _Seeded(dataset, self.seed, self._workers.rank, self._draws_here, with_processes),
+        self._draws_here = num_workers == 0
+        with_processes = num_workers > 0 and not thread_pool
+        super().__init__(
+            Seeded(dataset, self.seed, self._workers.rank, self._draws_here, with_processes),
             batch_sampler=self._places,
             batchify_fn=batchify_fn,
-            num_workers=self._num_workers,
+            num_workers=num_workers,
             pin_memory=pin_memory,
             pin_device_id=pin_device_id,
             prefetch=prefetch,
@@ -200,11 +205,11 @@ class DataLoader:
         """Return the number of steps of an epoch, the same on all workers."""
         return -(-self._length // self.batch_size)
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> "Iterator[Batch]":
         """Return the batches of the next epoch: 0 at first, then the one after the last begun."""
         return self.epoch(self._next_epoch)
 
-    def epoch(self, epoch: int, first_step: int = 0) -> Iterator[Batch]:
+    def epoch(self, epoch: int, first_step: int = 0) -> "Iterator[Batch]":
         """Return the batches of one epoch, from a step on: what a restart uses.
 
         Parameters
@@ -258,7 +263,7 @@ class DataLoader:
     def _loaded(self, epoch, steps):
         """Yield what Gluon's loader makes of these parts, none of them empty."""
         self._places.coming = epoch, steps
-        yield from self._loader  # it takes them now
+        yield from super().__iter__()  # it takes them now
 
     def _draw_apart(self, loaded):
         """Load the next batch; leave the user's generators as they were."""
@@ -297,41 +302,6 @@ class _Places(gluon.data.Sampler):
 
     def __len__(self):
         return len(self.coming[1])
-
-
-class _Seeded(gluon.data.Dataset):
-    """A data set by places; before an example is loaded, the generators are seeded by its place.
-
-    In the main process MXNet's generator is left alone, among threads every generator.
-    """
-
-    def __init__(self, dataset, seed, rank, draws_here, with_processes):
-        self._dataset, self._seed, self._rank = dataset, seed, rank
-        self._is_seeded, self._seeds_mxnet = draws_here or with_processes, with_processes
-        if with_processes:
-            register_after_fork(self, _Seeded.leave_signals)
-
-    def leave_signals(self):
-        """Let TERM end a process of the pool: a handler that it has inherited is the parent's.
-
-        So is the file that signals are told to: the parent would take the TERM that ends the pool
-        for a request to stop.
-        """
-        signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-    def __getitem__(self, place):
-        epoch, index, step = place
-        if self._is_seeded:  # always of four words
-            random.seed(2**96 + (self._seed << 64) + (epoch << 32) + index)
-            np.random.seed(random.getrandbits(32))
-        if self._seeds_mxnet and step is not None:
-            mix = np.random.RandomState([self._seed, epoch, step, self._rank, 1])  # no step's own
-            mx.random.seed(int(mix.randint(2**31)))
-        return self._dataset[index]
-
-    def __len__(self):
-        return len(self._dataset)
 
 
 def _length(dataset):
