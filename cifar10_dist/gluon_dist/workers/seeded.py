@@ -26,12 +26,10 @@ class Seeded(gluon.data.Dataset):
             register_after_fork(self, Seeded.leave_signals)
 
     def leave_signals(self):
-        """Let TERM end a process of the pool: a handler that it has inherited is the parent's.
+        """Let TERM end a process of the pool: the handler that it has inherited is the parent's.
 
-        So is the file that signals are told to: the parent would take the TERM that ends the pool
-        for a request to stop.
+        With a handler that goes on, the parent would wait for ever for the end of its pool.
         """
-        signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def __getitem__(self, place):
