@@ -15,6 +15,7 @@ from gluon_dist.setup.finder import register as _register
 _register()
 
 _HOMES = {
+    "Checkpoint": "checkpoint.job",
     "Trainer": "exchange.trainer",
     "backward": "exchange.trainer",
     "all_gather": "workers.operations",
@@ -23,6 +24,7 @@ _HOMES = {
     "barrier": "workers.operations",
     "broadcast": "workers.operations",
     "broadcast_parameters": "workers.operations",
+    "DataLoader": "workers.loader",
     "devices": "workers.group",
     "explain": "setup.changes",
     "local_rank": "workers.group",
@@ -34,6 +36,9 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:  # the same for who reads types
+    from gluon_dist.checkpoint.job import Checkpoint as Checkpoint
+    from gluon_dist.exchange.trainer import Trainer as Trainer
+    from gluon_dist.exchange.trainer import backward as backward
     from gluon_dist.setup.changes import explain as explain
     from gluon_dist.workers.group import devices as devices
     from gluon_dist.workers.group import local_rank as local_rank
@@ -41,6 +46,7 @@ if TYPE_CHECKING:  # the same for who reads types
     from gluon_dist.workers.group import rank as rank
     from gluon_dist.workers.group import size as size
     from gluon_dist.workers.group import store as store
+    from gluon_dist.workers.loader import DataLoader as DataLoader
     from gluon_dist.workers.metric import sync_metric as sync_metric
     from gluon_dist.workers.operations import all_gather as all_gather
     from gluon_dist.workers.operations import all_reduce as all_reduce
