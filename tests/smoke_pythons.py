@@ -2,9 +2,10 @@
 
     python tests/smoke_pythons.py [3.8 3.12]        (make test-pythons PYTHONS="3.8 3.12")
 
-Then the project is installed there, and its own gluon-launch starts a program of a user's. Each gets an environment of its own in build/venvs, with the packages that training needs (no
-notebooks, no test tools) in the versions of constraints.txt. Interpreters come from PATH and from
-pyenv's folder. Exit status: 0 if all trained; 1 if one did not; 2 if one is not here.
+Each gets an environment of its own in build/venvs, with the packages that training needs (no
+notebooks, no test tools) in the versions of constraints.txt. Then the project is installed there,
+and gluon-launch starts a program. Interpreters come from PATH and from pyenv's folder. Exit status:
+0 if all trained; 1 if one did not; 2 if one is not here.
 """
 
 import os
