@@ -96,7 +96,7 @@ def test_every_command_line_has_flags_of_its_program_only(flags):
 def test_every_file_of_python_that_is_named_exists():
     """By its name, by its path, or by its path on another host."""
     found = [match[0] for path in MANUAL for match in PROGRAM.finditer(path.read_text())]
-    named = {f"/{name}".replace("/..", "") for name in found}
+    named = {f"/{name}".replace("/..", "") for name in found} - {"/train.py"}  # a reader's own
     pairs = {name: [f for f in FILES if f.endswith(name) or name.endswith(f)] for name in named}
     assert pairs and not [name for name, files in pairs.items() if not files]
 

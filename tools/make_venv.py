@@ -168,7 +168,10 @@ def build(venv, wanted):
     settings = pip_settings(venv)
     if not succeeds(*install, *packages, **settings):
         return 1
-    if not succeeds(*install, "--no-build-isolation", "-e", ROOT, **settings):  # gluon_dist
+    # Debian 11's pip cannot install gluon_dist: before 21.3 a folder needed a setup.py for -e.
+    if not succeeds(*install, "pip>=21.3", **settings):
+        return 1
+    if not succeeds(*install, "--no-build-isolation", "-e", ROOT, **settings):
         return 1
     provide_libraries(venv / "bin" / "python")
     if has_horovod:

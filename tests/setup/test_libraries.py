@@ -89,6 +89,20 @@ def test_what_is_missing_is_one_line_until_it_is_copied(environment):
     assert (done.returncode, done.stdout, done.stderr) == (0, "2.0\n", "")
 
 
+def test_a_package_that_has_a_library_is_named_where_it_is_not_installed(environment):
+    """After `pip install`, without scikit-learn."""
+    for name in libraries.IN_PACKAGES:
+        (environment / "mxnet" / name).unlink(missing_ok=True)
+    (environment / "scikit_learn.libs").unlink()
+    try:
+        done = run(environment, COPY, *libraries.IN_PACKAGES)
+    finally:
+        (environment / "scikit_learn.libs").symlink_to(PACKAGES / "scikit_learn.libs")
+    assert (done.returncode, done.stdout.count("copied"), done.stderr) == (2, 1, "")
+    line = f"or, without root, {sys.executable} -m pip install --no-deps scikit-learn && "
+    assert "MXNet needs libgomp.so.1: not" in done.stdout and line + " ".join(COPY) in done.stdout
+
+
 def test_what_no_package_has_is_told_before_anything_is_downloaded(tmp_path):
     """An MXNet that the Python has already is not the one that will be installed."""
     (tmp_path / "mxnet").mkdir()

@@ -28,9 +28,10 @@ from gluon_launch.watching.signals import noted
 
 
 def program():
-    """What this program was started as: `launch.py`, or `gluon-launch` if it is installed."""
+    """What this program was started as: `launch.py`, or the names it has where it is installed."""
     name = os.path.basename(sys.argv[0])
-    return name if name == "gluon-launch" else "launch.py"
+    names = {"gluon-launch": "gluon-launch", "__main__.py": "python -m gluon_launch"}
+    return names.get(name, "launch.py")
 
 
 def parse_args(argv=None):

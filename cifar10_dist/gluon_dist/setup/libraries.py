@@ -66,10 +66,7 @@ def require(program):
     lacking = missing(folder)
     if not lacking or not folder or loads(folder / "libmxnet.so"):  # another one may need fewer
         return
-    line = explain(lacking)
-    if any(name in IN_PACKAGES for name in lacking):
-        line += f"; or, without root, {shlex.quote(sys.executable)} {shlex.quote(__file__)}"
-    refuse(program, line)
+    refuse(program, explain(lacking) + without_root(lacking, folder))
 
 
 def refuse(program, line):
@@ -102,14 +99,30 @@ def explain(names):
     if OF_ARM[0] in names:
         line += "; install Arm Performance Libraries, and name their folder in LD_LIBRARY_PATH"
     if DRIVER in names:
-        line += f"; {DRIVER} comes with NVIDIA's driver (without a card: make setup DEVICE=cpu)"
+        line += f"; {DRIVER} comes with NVIDIA's driver (without a card, mxnet takes the place of "
+        line += "mxnet-cu112: make setup DEVICE=cpu)"
     return line
+
+
+def without_root(names, folder):
+    """Return the end of that line: the commands that copy these, if packages may have them."""
+    names = [name for name in names if name in IN_PACKAGES]
+    python = shlex.quote(sys.executable)
+    # Its own dependencies are not needed, and would bring NumPy 2.
+    first = f"{python} -m pip install --no-deps scikit-learn && "
+    first = "" if all(copies_of(name, folder) for name in names) else first
+    return f"; or, without root, {first}{python} {shlex.quote(__file__)}" if names else ""
+
+
+def copies_of(name, folder):
+    """Return the paths of a library in the packages beside MXNet's folder."""
+    return sorted(folder.parent.glob("*.libs/{}-*.so*".format(name.split(".")[0])))
 
 
 def copy_from_packages(folder):
     """Copy what is missing to MXNet's folder, out of the packages beside it, and say so."""
     for name in set(missing(folder)) & set(IN_PACKAGES):
-        copies = sorted(folder.parent.glob("*.libs/{}-*.so*".format(name.split(".")[0])))
+        copies = copies_of(name, folder)
         if copies:
             begun = folder / f"{name}.{os.getpid()}"
             try:
@@ -161,7 +174,7 @@ def main(words):
             return 2
     lacking = [name for name in missing(folder) if name not in may_be_missing]
     if lacking:
-        print(explain(lacking))
+        print(explain(lacking) + without_root(lacking, folder))
     return 2 if lacking else 0
 
 

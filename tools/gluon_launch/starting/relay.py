@@ -12,7 +12,8 @@ import sys
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+if __name__ == "__main__":
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
 from gluon_launch.remote.container import TALK_S, agree
 

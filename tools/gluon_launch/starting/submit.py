@@ -17,8 +17,10 @@ from gluon_launch.job.environment import ABOUT_HIDDEN, is_secret, mask_words
 from gluon_launch.job.statuses import SAVED
 from gluon_launch.starting.way import Refused
 
-IN_FOLDER = pathlib.Path(__file__).resolve().parents[2] / "launch.py"  # else it is installed
-MODULE = ["-m", "gluon_launch"]
+PACKAGE = pathlib.Path(__file__).resolve().parents[1]
+IN_CLONE = PACKAGE.parent / "launch.py"
+# By its path: with -m Python would look for modules in the folder of the job first.
+PROGRAM = IN_CLONE if IN_CLONE.exists() else PACKAGE / "__main__.py"
 POLL_S = 0.2  # between two looks at the output
 LOOK_S = 2  # between two questions to the batch system
 MARGIN_S = 30  # beyond --grace, for a job that was asked to end
@@ -78,7 +80,7 @@ def script(job, own_words):
         if value and is_secret(name, value[0]):
             environ[name] = value[0]
             named[item] = name
-    words = [sys.executable, *([str(IN_FOLDER)] if IN_FOLDER.exists() else MODULE)]
+    words = [sys.executable, str(PROGRAM)]
     for word in own_words:
         if word == "--dry-run":
             continue

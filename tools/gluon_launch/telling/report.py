@@ -45,16 +45,19 @@ HINTS = (
      "`import gluon_dist` before mxnet: then servers take your classes; or let the workers update "
      "(update_on_kvstore=False), which needs that line, too"),
     (r"No module named 'gluon_dist'", None,
-     "it is in the folder cifar10_dist: put that folder on PYTHONPATH, on every host"),
+     "on every host, install it into that Python, `pip install` and the folder of the project, or "
+     "put the folder cifar10_dist on PYTHONPATH"),
+    (r"module 'numpy' has no attribute '(bool|int|float|complex|object|str)'", None,
+     "`import gluon_dist` before mxnet: it puts back NumPy's old names"),
     (r"lib(gomp|quadmath)\.so\S*: cannot open shared object", None,
      "MXNet needs libraries of the system: apt-get install libgomp1 libquadmath0, or dnf install "
-     "libgomp libquadmath; without root, run gluon_dist/setup/libraries.py with the job's Python: "
-     "it copies them out of other packages"),
+     "libgomp libquadmath; without root, `python -m gluon_dist.setup.libraries` with the job's "
+     "Python copies them out of other packages"),
     (r"Possible change in the `batch_size`", None,
      "servers that update know one batch size: say update_on_kvstore=False to the Trainer, and "
      "`import gluon_dist` before mxnet"),
     (r"ModuleNotFoundError|ImportError", None,
-     "is this the Python you installed into? `launch.py --check …` shows what each host has"),
+     "is this the Python you installed into? with --check the launcher shows what each host has"),
     (r"MemoryError|Cannot allocate memory|bad_alloc|out of memory", None,
      "memory ran out: a smaller --batch-size, or fewer workers on a host"),
     (r"Check failed: (size == to->Size\(\)|lens->size\(\) == keys)", None,
