@@ -140,7 +140,7 @@ class Checkpoint:
         ValueError
             If the training was stopped within this epoch, with another loader.
         """
-        first, self._loader = self._step, dict(loader.facts)
+        first, self._loader = self._step, loader.facts()
         if first and self._saved_loader not in (None, self._loader):
             raise ValueError(
                 f"{self._prefix}: saved within an epoch with {self._saved_loader}, which is "
