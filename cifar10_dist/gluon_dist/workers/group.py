@@ -4,6 +4,7 @@ from typing import List, Optional, Sequence
 
 from gluon_dist.common.split import split_range
 from gluon_dist.setup import environment
+from gluon_dist.setup.corrections import stores
 from gluon_dist.workers.horovod_store import register_stores
 from gluon_dist.workers.workers import Workers
 
@@ -13,7 +14,7 @@ _workers: Optional[Workers] = None
 
 
 def store(kind: Optional[str] = None) -> mx.kvstore.KVStore:
-    """Return the key-value store of this process; the first call makes it.
+    """Return the key-value store of this process; the first call makes it, if nobody has.
 
     Parameters
     ----------
@@ -39,8 +40,10 @@ def workers(kind=None):
     global _workers
     if _workers is None:
         register_stores()
-        _workers = Workers(mx.kv.create(kind or _default_kind()))
-    elif kind is not None and not _is_of(_workers.store.type, kind):
+        # One that the program has made itself: a second distributed one would wait for ever.
+        made = next((store for store in list(stores) if "dist" in store.type), None)
+        _workers = Workers(made or mx.kv.create(kind or _default_kind()))
+    if kind is not None and not _is_of(_workers.store.type, kind):
         raise ValueError(
             f"store({kind!r}): this process has a store of kind {_workers.store.type!r}: ask for "
             "the kind in the first call"
