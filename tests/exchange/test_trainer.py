@@ -133,7 +133,7 @@ BY_HAND = {
     "clipped": lambda: learn(Sgd(), max_norm=MAX_NORM, without=[HUGE]),
     "branched": branched,
     "added": lambda: learn(Sgd(), STEPS[::2], pieces=2),
-    "frozen": lambda: learn(Sgd(0.9, 0.1), frozen=(range(*FROZEN[0]), range(FROZEN[1][1]))),
+    "frozen": lambda: learn(Sgd(0.9, 0.1), frozen=[range(*steps) for steps in FROZEN]),
     "scaled": lambda: learn(Sgd(), without=[HUGE]),
     "unscaled": lambda: learn(Sgd(), max_norm=MAX_NORM, without=[HUGE]),
     "went-on": lambda: learn(Adam()),

@@ -22,7 +22,7 @@ SIZES = (6, 7, 1, 5, 2, 6, 1, 7)  # examples of all workers in each step
 RNG = np.random.RandomState(7)
 X, Y, Z = (RNG.normal(size=(sum(SIZES), n)).astype("float32") for n in (4, 3, 2))
 HUGE = 3  # the step in which amp overflows, or whose update is left out
-FROZEN = (2, 4), (3, 6)  # the steps in which the first weights, and the last ones, are frozen
+FROZEN = (4, 7), (0, 3)  # the steps in which the first layer, and the last one, are frozen
 MAX_NORM = 0.7
 WAYS = {  # devices of a worker; whether through servers; whether shapes are known
     "shared": (1, False, True),
@@ -229,10 +229,10 @@ def added(setting):
 
 
 def frozen(setting):
-    """The last layer is frozen from the start, and both for some steps."""
+    """The last layer is frozen from the start, the first one later."""
     net = setting.net()
     layers = [layer.collect_params() for layer in net]
-    layers[1].setattr("grad_req", "null")
+    layers[1].setattr("grad_req", "null")  # before the Trainer is there
     trainer = setting.trainer(net, "sgd", {"momentum": 0.9, "wd": 0.1})
     for step, size in enumerate(SIZES):
         for layer, (start, stop), last in zip(layers, FROZEN, ("write", "add")):

@@ -45,7 +45,7 @@ class HalfBuckets(Buckets):
 
     def _send(self, number):
         # The sums are divided by the batch later. A power of two changes no digit.
-        factor = 2.0 ** round(math.log2(LARGER * self.rescale))
+        factor = 2.0 ** round(math.log2(LARGER * self.rescale)) if self.rescale else 1.0
         pairs = list(zip(self.buckets[number], self._sent[number]))
         for data, half in pairs:
             mx.nd.cast(data * factor, dtype="float16", out=half)
@@ -85,6 +85,8 @@ class TwoBits(Exchange):
     def add_up(self):
         """Push and pull every gradient."""
         for key, param in enumerate(self._params, self._first_key):
+            if param.grad_req == "null":  # frozen
+                continue
             self._store.push(key, param.list_grad(), priority=-key)
             self._store.pull(key, param.list_grad(), priority=-key)
 
