@@ -17,11 +17,12 @@ import numpy as np
 from mxnet import autograd, gluon
 from mxnet.contrib import amp
 from mxnet.gluon import nn
+from mxnet.gluon.contrib.estimator import Estimator, GradientUpdateHandler
 
 SIZES = (6, 7, 1, 5, 2, 6, 1, 7)  # examples of all workers in each step
 RNG = np.random.RandomState(7)
 X, Y, Z = (RNG.normal(size=(sum(SIZES), n)).astype("float32") for n in (4, 3, 2))
-HUGE = 3  # the step in which amp overflows, or whose update is left out
+HUGE = 5  # in this step amp overflows, or the update is left out; some have no example after it
 FROZEN = (4, 7), (0, 3)  # the steps in which the first layer, and the last one, are frozen
 MAX_NORM = 0.7
 WAYS = {  # devices of a worker; whether through servers; whether shapes are known
@@ -51,7 +52,7 @@ class Falling(mx.lr_scheduler.LRScheduler):
     """A scheduler of the user's own."""
 
     def __call__(self, num_update):
-        return rate(num_update - 1)
+        return rate(max(num_update, 1) - 1)  # an Estimator asks before the first update
 
 
 class Own(mx.optimizer.Optimizer):
@@ -191,13 +192,13 @@ def clip(net, ctx, norm):
         gluon.utils.clip_global_norm(grads, norm)
 
 
-def branched(setting):
+def branched(setting, **options):
     """A second layer that only some examples, of some workers, in some steps go through."""
     body, head = (setting.begun(setting.dense(*shape)) for shape in ((3, 4), (3, 3)))
     params = {**body.collect_params(), **head.collect_params()}
-    trainer = setting.trainer(params, "sgd", {"momentum": 0.9, "wd": 0.1})
+    options = options or {"lr_scheduler": Falling()}
+    trainer = setting.trainer(params, "sgd", {"momentum": 0.9, "wd": 0.1, **options})
     for step, size in enumerate(SIZES):
-        trainer.set_learning_rate(rate(step))
         with autograd.record():
             losses = []
             for rows, (x, y) in setting.parts(step, X, Y):
@@ -333,6 +334,34 @@ def both(setting):
     return net
 
 
+class StepOfAll(GradientUpdateHandler):
+    """Of an Estimator; its own one divides by the examples of this worker."""
+
+    def batch_end(self, estimator, *args, loss, **kwargs):
+        estimator.trainer.step(gd.all_reduce(sum(len(part) for part in loss)))
+
+
+def estimated(setting):
+    """Two epochs of two even batches: an Estimator takes no empty part."""
+    net = setting.net()
+    trainer = setting.trainer(net, "sgd", {"momentum": 0.9, "lr_scheduler": Falling()})
+    estimator = Estimator(net, gluon.loss.L2Loss(), trainer=trainer, context=setting.ctx)
+    estimator.logger.disabled = True
+    loader = gd.DataLoader(gluon.data.ArrayDataset(X[:24], Y[:24]), 12, shuffle=False)
+    estimator.fit(loader, epochs=2, event_handlers=[StepOfAll()])
+    return net
+
+
+def inferred_first(setting):
+    """On a CPU inference moves weights into a layout of its own, before the Trainer shares them."""
+    net = nn.Conv2D(16, 3, in_channels=16 if setting.is_known else 0, bias_initializer=First())
+    setting.begun(net)
+    for ctx in setting.ctx:
+        net(mx.nd.ones((2, 16, 8, 8), ctx=ctx))
+    setting.trainer(net, "sgd")
+    return net
+
+
 def compressed(divides):
     def train(setting):
         net, options = setting.net(), {"compression_params": {"type": "fp16"}}
@@ -372,6 +401,8 @@ SETTINGS = {
     "named-otherwise": named_otherwise,
     "begun-again": begun_again,
     "both": both,
+    "estimated": estimated,
+    "inferred-first": inferred_first,
 }
 COMPRESSED = {
     "fp16": compressed(False),
@@ -420,11 +451,14 @@ def main():
                 found[f"{name}/{way}"] = flat(parameters(train(setting), setting))
             except Exception as error:
                 raise RuntimeError(f"{name}/{way}") from error
-    if sys.argv[1] == "dist_sync" and not chosen:
+    if sys.argv[1] == "dist_sync":
         setting = Setting("servers")
         for name, train in COMPRESSED.items():
+            if chosen and name not in chosen:
+                continue
             found[f"{name}/servers"] = flat(parameters(train(setting), setting))
-        found["2bit"] = flat(parameters(two_bits(), setting))
+        if not chosen:
+            found["2bit"] = flat(parameters(two_bits(), setting))
     if gd.rank() == 0:
         np.savez(sys.argv[2], **found)
     gd.barrier()

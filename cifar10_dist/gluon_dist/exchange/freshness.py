@@ -90,6 +90,14 @@ def mark(param, fresh):
         data._fresh_grad = flag
 
 
+def zero_unmarked(learned):
+    """Set each gradient that backward has not reached to zero, on each device."""
+    for param in learned:
+        for data, grad in zip(param.list_data(), param.list_grad()):
+            if not data._fresh_grad:
+                grad[:] = 0
+
+
 def zero_idle_gradients(learned):
     """Set the gradients of devices that backward has not reached to zero.
 

@@ -5,7 +5,13 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 from gluon_dist.exchange import optimizer_state
 from gluon_dist.exchange.choice import check_compression, choose_exchange
 from gluon_dist.exchange.exchange import Exchange, place
-from gluon_dist.exchange.freshness import Marks, is_fresh, mark, zero_idle_gradients
+from gluon_dist.exchange.freshness import (
+    Marks,
+    is_fresh,
+    mark,
+    zero_idle_gradients,
+    zero_unmarked,
+)
 from gluon_dist.exchange.optimizers import optimizer_class
 from gluon_dist.workers import group
 from gluon_dist.workers.operations import compare
@@ -50,7 +56,15 @@ class Trainer(mx.gluon.Trainer):
     ``step`` takes the number of examples of *all* workers. (Horovod's takes a worker's own, and
     MXNet's divides by whatever it is given.) Where the shapes of parameters are known, their
     gradients move when the Trainer is created, else in the first step: an array that you got from
-    ``param.grad()`` before is not used any more.
+    ``param.grad()`` before is not used any more. You may freeze and thaw parameters at any time by
+    ``grad_req``.
+
+    An ``Estimator`` divides by a worker's own examples. Give its ``fit`` this handler; it needs an
+    example of every step on every device::
+
+        class StepOfAll(GradientUpdateHandler):
+            def batch_end(self, estimator, *args, loss, **kwargs):
+                estimator.trainer.step(gd.all_reduce(sum(len(part) for part in loss)))
 
     With ``dist_async`` every step of a worker updates the weights on the servers, without waiting
     for others. The optimizer is sent there once. There can be one such Trainer.
@@ -332,10 +346,8 @@ class Trainer(mx.gluon.Trainer):
         learned = [param for param in self._in_order if param.grad_req != "null"]
         reached = np.array([any(is_fresh(param)) for param in learned], np.float32)
         anywhere = self._workers.all_reduce(reached) > 0
+        zero_unmarked(learned)
         for param, is_reached in zip(learned, anywhere):
-            for data, grad in zip(param.list_data(), param.list_grad()):
-                if not data._fresh_grad:
-                    grad[:] = 0
             mark(param, [bool(is_reached)] * len(self.devices))
 
     def _mark_as_used(self):
