@@ -20,11 +20,13 @@ from mxnet.gluon import nn
 from mxnet.gluon.contrib.estimator import Estimator, GradientUpdateHandler
 
 SIZES = (6, 7, 1, 5, 2, 6, 1, 7)  # examples of all workers in each step
+ALL = range(len(SIZES))
 RNG = np.random.RandomState(7)
 X, Y, Z = (RNG.normal(size=(sum(SIZES), n)).astype("float32") for n in (4, 3, 2))
 HUGE = 5  # in this step amp overflows, or the update is left out; some have no example after it
 FROZEN = (4, 7), (0, 3)  # the steps in which the first layer, and the last one, are frozen
 MAX_NORM = 0.7
+SMALL = -0.2, -0.06, 0, 0.01, 0.15, 0.24  # twice as large, below the threshold of two bits
 WAYS = {  # devices of a worker; whether through servers; whether shapes are known
     "shared": (1, False, True),
     "servers": (1, True, False),
@@ -123,7 +125,7 @@ def loss(output, target):
     return ((output - target) ** 2).sum() / 2
 
 
-def learn(setting, net, trainer, steps=range(len(SIZES)), divides=False):
+def learn(setting, net, trainer, steps=ALL, divides=False):
     for step in steps:
         trainer.set_learning_rate(rate(step))
         setting.backward(net, step, divisor=SIZES[step] if divides else 1)
@@ -424,13 +426,33 @@ def parameters(nets, setting):
     return found
 
 
+def refusals():
+    """Return what is refused after gradients in two bits, or where workers differ."""
+    net = nn.Dense(1, in_units=6)
+    net.initialize()
+    layer = nn.Dense(1, in_units=1 + gd.rank(), prefix="differs_")
+    layer.initialize()
+    half = {"compression_params": {"type": "fp16"}}
+    found = []
+    for block, options in ((net, half), (net, two_bit_options(0.25)), (layer, {})):
+        try:
+            gd.Trainer(block.collect_params(), "sgd", **options)
+        except ValueError as error:
+            found.append(str(error))
+    return found
+
+
+def two_bit_options(threshold):
+    return {"compression_params": {"type": "2bit", "threshold": threshold}}
+
+
 def two_bits():
-    """Give each worker the same gradients in forty steps; what is not sent waits for the next."""
+    """Forty steps with the same gradients: ``SMALL`` on worker 0, and twice that on worker 1."""
     net = nn.Dense(1, in_units=6, use_bias=False)
     net.initialize(mx.init.Zero())
-    options = {"compression_params": {"type": "2bit", "threshold": 0.5}}
+    options = two_bit_options(0.5)
     trainer = gd.Trainer(net.collect_params(), "sgd", {"learning_rate": 1}, **options)
-    mine = mx.nd.array([[-0.4, -0.11, 0, 0.02, 0.3, 0.49]]) * (1 + gd.rank())
+    mine = mx.nd.array([SMALL]) * (1 + gd.rank())
     for _ in range(40):
         with autograd.record():
             output = net(mine).sum()
@@ -459,6 +481,8 @@ def main():
             found[f"{name}/servers"] = flat(parameters(train(setting), setting))
         if not chosen:
             found["2bit"] = flat(parameters(two_bits(), setting))
+            found["2bit-again"] = flat(parameters(two_bits(), setting))
+            found["refused"] = refusals()
     if gd.rank() == 0:
         np.savez(sys.argv[2], **found)
     gd.barrier()

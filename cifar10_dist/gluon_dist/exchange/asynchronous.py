@@ -1,7 +1,7 @@
 """Asynchronous training: every worker's push updates the weights at once, and comes late."""
 
-from gluon_dist.exchange.server_optimizer import COUNTER_KEY, CountingOptimizer
 from gluon_dist.exchange.freshness import is_fresh, zero_idle_gradients, zero_unmarked
+from gluon_dist.exchange.server_optimizer import COUNTER_KEY, CountingOptimizer
 from gluon_dist.exchange.trainer import Trainer, and_then
 
 import mxnet as mx

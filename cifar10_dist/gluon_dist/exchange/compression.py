@@ -67,7 +67,7 @@ class TwoBits(Exchange):
     """
 
     def __init__(self, threshold):
-        self._threshold = f"{float(threshold):f}"
+        self.threshold = f"{float(threshold):f}"
 
     def move_gradients(self, params):
         """Note the parameters; their gradients stay where they are."""
@@ -77,8 +77,8 @@ class TwoBits(Exchange):
         """Make a key for each parameter, and let the store compress what is pushed from now on."""
         self._store, self._first_key = workers.store, workers.take_keys(len(self._params))
         if "dist" in workers.store_type:  # others do not compress
-            self._store.set_gradient_compression({"type": "2bit", "threshold": self._threshold})
-            workers.collectives.note_compression(self._threshold)
+            self._store.set_gradient_compression({"type": "2bit", "threshold": self.threshold})
+            workers.collectives.note_compression(self.threshold)
         for key, param in enumerate(self._params, self._first_key):
             self._store.init(key, mx.nd.zeros(param.shape))
 

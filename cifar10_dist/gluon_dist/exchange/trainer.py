@@ -109,7 +109,7 @@ class Trainer(mx.gluon.Trainer):
         super().__init__(params, self._prepared(optimizer), optimizer_params, store, None, there)
         self._compression_params = compression_params
         ordered = params.values() if hasattr(params, "values") else params
-        # The order of the layers is that of all workers; the names, which Gluon numbers, may differ.
+        # All workers have this order of layers. Names, which Gluon numbers, may differ.
         self._ordered, self._in_order = list(ordered), []  # those that were ever learned
         self.devices: List[mx.Context] = self._contexts
         self._marks = Marks(self._params)
@@ -327,7 +327,9 @@ class Trainer(mx.gluon.Trainer):
 
         All workers have made the same changes.
         """
-        moved = [(param, grads) for param, grads in self.exchange.places if param._grad is not grads]
+        moved = [
+            (param, grads) for param, grads in self.exchange.places if param._grad is not grads
+        ]
         if {*self.learned} - {*self._in_order} or any(
             param._grad and param._grad[0].dtype != grads[0].dtype for param, grads in moved
         ):
