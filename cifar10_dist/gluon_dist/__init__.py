@@ -17,7 +17,7 @@ _register()
 _HOMES = {
     "Checkpoint": "checkpoint.job",
     "Trainer": "exchange.trainer",
-    "backward": "exchange.trainer",
+    "backward": "exchange.freshness",
     "all_gather": "workers.operations",
     "all_reduce": "workers.operations",
     "average_statistics": "workers.statistics",
@@ -37,8 +37,8 @@ _HOMES = {
 
 if TYPE_CHECKING:  # the same for who reads types
     from gluon_dist.checkpoint.job import Checkpoint as Checkpoint
+    from gluon_dist.exchange.freshness import backward as backward
     from gluon_dist.exchange.trainer import Trainer as Trainer
-    from gluon_dist.exchange.trainer import backward as backward
     from gluon_dist.setup.changes import explain as explain
     from gluon_dist.workers.group import devices as devices
     from gluon_dist.workers.group import local_rank as local_rank

@@ -30,7 +30,15 @@ TIME_BUDGET_S = 10
 SGD = {"learning_rate": 0.1, "momentum": 0.9}
 DOCUMENTED = {
     *("devices", "learned", "learning_rate", "set_learning_rate", "loss_scale", "unsaved", "step"),
-    *("update", "pull_weights", "measure_staleness", "explain", "exchange", "optimizer"),
+    *(
+        "update",
+        "allreduce_grads",
+        "pull_weights",
+        "measure_staleness",
+        "explain",
+        "exchange",
+        "optimizer",
+    ),
     *("collect_state", "restore_state"),
 }
 HELD_AS = ("trainer", "_trainer")  # the names of a Trainer outside its room

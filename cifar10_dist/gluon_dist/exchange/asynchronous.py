@@ -1,7 +1,8 @@
 """Asynchronous training: every worker's push updates the weights at once, and comes late."""
 
+from gluon_dist.exchange.freshness import is_fresh, zero_idle_gradients, zero_unmarked
 from gluon_dist.exchange.server_optimizer import COUNTER_KEY, CountingOptimizer
-from gluon_dist.exchange.trainer import Trainer, and_then, zero_idle_gradients
+from gluon_dist.exchange.trainer import Trainer, and_then
 
 import mxnet as mx
 
@@ -25,6 +26,7 @@ class AsyncTrainer(Trainer):
     _updates_there = True
 
     def __init__(self, *args, **kwargs):
+        self._stale = ()  # parameters that this step does not push
         self._readings = []  # (counter, whether this worker added its 1 since the last reading)
         self._last_reading = 0
         super().__init__(*args, **kwargs)
@@ -62,6 +64,10 @@ class AsyncTrainer(Trainer):
         """
         if hasattr(self, "_amp_loss_scaler"):
             raise ValueError("dist_async: its servers do not know how amp scales the loss")
+        # A stale gradient is of an earlier step, and would be pushed again.
+        self._stale = [p for p in self.learned if ignore_stale_grad and not any(is_fresh(p))]
+        if ignore_stale_grad:
+            zero_unmarked(self.learned)
         if zero_idle_gradients(self.learned):
             factor = self._workers.count / batch_size
             for grad in (g for param in self.learned for g in param.list_grad()):
@@ -69,6 +75,14 @@ class AsyncTrainer(Trainer):
                     grad *= factor
             mx.gluon.Trainer.step(self, 1, ignore_stale_grad)
         self._mark_as_used()
+
+    def allreduce_grads(self):
+        """Refuse it: servers update at every push."""
+        raise ValueError("dist_async: workers do not see sums of gradients: use step()")
+
+    def update(self, batch_size, ignore_stale_grad=False):
+        """Refuse it: servers update at every push."""
+        raise ValueError("dist_async: servers update: use step()")
 
     def pull_weights(self):
         """Pull the newest weights from the servers, once all workers have pushed."""
@@ -124,7 +138,12 @@ class AsyncTrainer(Trainer):
         self._connect()
 
     def _allreduce_grads(self):
-        mx.gluon.Trainer._allreduce_grads(self)
+        for key, param in enumerate(self._params):
+            if param in self._stale:
+                self._kvstore.pull(key, param.list_data(), priority=-key)
+            elif param.grad_req != "null":
+                grads, weights = param.list_grad(), param.list_data()
+                self._kvstore.pushpull(key, grads, out=weights, priority=-key)
         # MXNet's engine works in the background. The 1 is computed from the weight that is pulled
         # last, so that the engine cannot send it before the pull.
         self._read(mx.nd.ones_like(self._pulled_last.list_data()[0]).reshape(-1)[:1], own=1)

@@ -4,9 +4,17 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from gluon_dist.exchange import optimizer_state
 from gluon_dist.exchange.choice import check_compression, choose_exchange
-from gluon_dist.exchange.exchange import Exchange, is_fresh, mark
+from gluon_dist.exchange.exchange import Exchange, place
+from gluon_dist.exchange.freshness import (
+    Marks,
+    is_fresh,
+    mark,
+    zero_idle_gradients,
+    zero_unmarked,
+)
 from gluon_dist.exchange.optimizers import optimizer_class
 from gluon_dist.workers import group
+from gluon_dist.workers.operations import compare
 
 import mxnet as mx
 import numpy as np
@@ -48,7 +56,15 @@ class Trainer(mx.gluon.Trainer):
     ``step`` takes the number of examples of *all* workers. (Horovod's takes a worker's own, and
     MXNet's divides by whatever it is given.) Where the shapes of parameters are known, their
     gradients move when the Trainer is created, else in the first step: an array that you got from
-    ``param.grad()`` before is not used any more.
+    ``param.grad()`` before is not used any more. You may freeze and thaw parameters at any time by
+    ``grad_req``.
+
+    An ``Estimator`` divides by a worker's own examples. Give its ``fit`` this handler; it needs an
+    example of every step on every device::
+
+        class StepOfAll(GradientUpdateHandler):
+            def batch_end(self, estimator, *args, loss, **kwargs):
+                estimator.trainer.step(gd.all_reduce(sum(len(part) for part in loss)))
 
     With ``dist_async`` every step of a worker updates the weights on the servers, without waiting
     for others. The optimizer is sent there once. There can be one such Trainer.
@@ -93,10 +109,10 @@ class Trainer(mx.gluon.Trainer):
         super().__init__(params, self._prepared(optimizer), optimizer_params, store, None, there)
         self._compression_params = compression_params
         ordered = params.values() if hasattr(params, "values") else params
-        self._in_order = [param for param in ordered if param.grad_req != "null"]
+        # All workers have this order of layers. Names, which Gluon numbers, may differ.
+        self._ordered, self._in_order = list(ordered), []  # those that were ever learned
         self.devices: List[mx.Context] = self._contexts
-        # Those with gradients, in the order of the optimizer's numbers.
-        self.learned = [param for param in self._params if param.grad_req != "null"]
+        self._marks = Marks(self._params)
         if self._contains_sparse_grad or self._contains_sparse_weight:
             sparse = next(
                 p for p in self._params if p._grad_stype != "default" or p._stype != "default"
@@ -106,7 +122,7 @@ class Trainer(mx.gluon.Trainer):
             )
         self.first_numbers = optimizer_state.numbers_of(self._optimizer)
         self.exchange = Exchange()  # until shapes are known
-        self._ignores_stale, self._is_connected = False, False
+        self._ignores_stale, self._is_connected, self._batch_size = False, False, None
         self._share_weights()
         if not any(param._deferred_init for param in self._params):
             self._connect()
@@ -130,6 +146,11 @@ class Trainer(mx.gluon.Trainer):
         )
 
     @property
+    def learned(self) -> List[mx.gluon.Parameter]:
+        """The parameters that have gradients now, in the order of the optimizer's numbers."""
+        return [param for param in self._params if param.grad_req != "null"]
+
+    @property
     def loss_scale(self) -> float:
         """The factor of ``amp.scale_loss``, which keeps small gradients of float16 above zero."""
         scaler = getattr(self, "_amp_loss_scaler", None)
@@ -146,13 +167,21 @@ class Trainer(mx.gluon.Trainer):
         ignore_stale_grad : bool
             Leave parameters as they are that backward has reached on no device of any worker.
         """
-        self._ignores_stale = ignore_stale_grad
-        self.exchange.rescale = self._scale / batch_size
+        self._ignores_stale, self._batch_size = ignore_stale_grad, batch_size
         try:
             super().step(batch_size, ignore_stale_grad)
         finally:
             self._ignores_stale = False
         self._mark_as_used()
+
+    def allreduce_grads(self) -> None:
+        """Replace the gradients by their sums over devices and workers; :meth:`update` comes next.
+
+        Between the two calls you may change the sums: all workers in the same way. Without an
+        update they are dropped.
+        """
+        super().allreduce_grads()
+        self._marks.note_sums()
 
     def update(self, batch_size: float, ignore_stale_grad: bool = False) -> None:
         """Update the weights, after ``allreduce_grads`` and what you did with the sums.
@@ -166,8 +195,9 @@ class Trainer(mx.gluon.Trainer):
         """
         if ignore_stale_grad and self._workers.count > 1:
             raise ValueError("update(ignore_stale_grad=True) with several workers: use step()")
+        self._marks.bring_back(with_sums=True)
         super().update(batch_size, ignore_stale_grad)
-        self.exchange.rescale = self._scale / batch_size
+        self._batch_size = batch_size
         self._mark_as_used()
 
     def pull_weights(self) -> None:
@@ -225,10 +255,13 @@ class Trainer(mx.gluon.Trainer):
         """
         if self._workers.count == 1:
             return
-        for param in self._params:
-            if param._deferred_init:
-                param._init_impl = and_then(param._init_impl, self._share, [param])
-        self._share([param for param in self._params if not param._deferred_init])
+        for param in self._ordered:  # also those that the program may begin again
+            vars(param).pop("_init_impl", None)  # of an earlier Trainer
+            param._init_impl = and_then(param._init_impl, self._share, [param])
+        known = [param for param in self._ordered if not param._deferred_init]
+        forms = [f"{param.dtype} {param.shape}" for param in self._ordered]
+        compare(self._workers, "Trainer", *forms)
+        self._share(known)
 
     def _share(self, params):
         if not params:
@@ -255,15 +288,10 @@ class Trainer(mx.gluon.Trainer):
         return buffer.asnumpy().tobytes()
 
     def _connect(self):
-        waiting = [param.name for param in self._params if param._deferred_init]
-        if waiting:
-            raise ValueError(
-                f"{waiting[0]}: its shape is not known yet, as this worker has had no example: say "
-                "in_units, in_channels"
-            )
         self._init_kvstore()
-        rescale, self.exchange = self.exchange.rescale, self._choose_exchange()
-        self.exchange.rescale = rescale
+        ever = {*self._in_order, *self.learned}
+        self._in_order = [param for param in self._ordered if param in ever]
+        self.exchange = self._choose_exchange()
         self.exchange.move_gradients(self._in_order)
         self.exchange.connect(self._workers)
         self._is_connected = True
@@ -276,67 +304,59 @@ class Trainer(mx.gluon.Trainer):
         self._update_on_kvstore, self._kv_initialized = False, True
 
     def _init_params(self):
-        if not self._is_connected:
+        """Connect as soon as all shapes are known; called by MXNet's Trainer, again until then."""
+        self._params_to_init = [param for param in self._params if param._deferred_init]
+        if not self._params_to_init and not self._is_connected:
             self._connect()
-        self._params_to_init = []
 
     def _allreduce_grads(self):
         """Add up; called by step and allreduce_grads of MXNet's Trainer."""
+        if self._params_to_init:
+            raise ValueError(
+                f"{self._params_to_init[0].name}: its shape is not known yet, as this worker has "
+                "had no example: say in_units, in_channels"
+            )
+        self._marks.bring_back(with_sums=False)
+        self._settle_places()
         self._settle_freshness()
+        self.exchange.rescale = self._scale / self._batch_size if self._batch_size else None
         self.exchange.add_up()
+
+    def _settle_places(self):
+        """Bring gradients back to where they are added up: ``grad_req`` and casts move them.
+
+        All workers have made the same changes.
+        """
+        moved = [
+            (param, grads) for param, grads in self.exchange.places if param._grad is not grads
+        ]
+        if {*self.learned} - {*self._in_order} or any(
+            param._grad and param._grad[0].dtype != grads[0].dtype for param, grads in moved
+        ):
+            self._connect()
+            return
+        for param, grads in moved:
+            place(param, grads)
+            for grad in grads if param.grad_req == "null" else ():
+                grad[:] = 0  # sums of sums would grow
 
     def _settle_freshness(self):
         """Let devices without an example take part with zeros, and agree on what is stale."""
         if not self._ignores_stale:
             zero_idle_gradients(self.learned)
             return
-        reached = np.array([any(is_fresh(param)) for param in self.learned], np.float32)
+        learned = [param for param in self._in_order if param.grad_req != "null"]
+        reached = np.array([any(is_fresh(param)) for param in learned], np.float32)
         anywhere = self._workers.all_reduce(reached) > 0
-        for param, is_reached in zip(self.learned, anywhere):
-            for data, grad in zip(param.list_data(), param.list_grad()):
-                if not data._fresh_grad:
-                    grad[:] = 0
+        zero_unmarked(learned)
+        for param, is_reached in zip(learned, anywhere):
             mark(param, [bool(is_reached)] * len(self.devices))
 
     def _mark_as_used(self):
         """Take the mark away from fresh gradients: MXNet does not where ``amp`` skips an update."""
-        for param in self.learned if self.loss_scale != 1 else ():
+        for param in self.learned if hasattr(self, "_amp_loss_scaler") else ():
             mark(param, [False] * len(self.devices))
-
-
-def zero_idle_gradients(learned):
-    """Set the gradients of devices that backward has not reached to zero.
-
-    Parameters
-    ----------
-    learned : list of mxnet.gluon.Parameter
-        Those with gradients.
-
-    Returns
-    -------
-    int
-        Devices that backward has reached: they had examples.
-    """
-    devices = range(len(learned[0].list_ctx()))
-    # Backward marks the gradients that it writes as fresh, an update takes the mark away.
-    idle = [i for i in devices if not any(param.list_data()[i]._fresh_grad for param in learned)]
-    for param in learned:
-        for i in idle:
-            param.list_grad()[i][:] = 0
-            param.list_data()[i]._fresh_grad = True  # else MXNet refuses the update
-    return len(devices) - len(idle)
-
-
-def backward(losses: Sequence[mx.nd.NDArray]) -> None:
-    """Compute the gradients of some losses; nothing where a worker had no example.
-
-    Parameters
-    ----------
-    losses : list of NDArray
-        One for each device that had examples, as recorded; ``[]`` is no mistake.
-    """
-    if losses:
-        mx.autograd.backward(list(losses))
+        self._marks.set_aside_others()
 
 
 def and_then(function, following, *arguments):
