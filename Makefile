@@ -140,6 +140,7 @@ test-gpu-install:
 lint: setup
 	@.venv/bin/python -m ruff check .
 	@.venv/bin/python -m ruff format --check .
+	@.venv/bin/python -m mypy
 
 clean:
 	rm -rf .venv .venv-peers .venv-site .venv-nbgrader .venv.lock build *.egg-info .pytest_cache .ruff_cache .hypothesis

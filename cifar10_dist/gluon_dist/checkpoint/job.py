@@ -4,7 +4,7 @@ import json
 import os
 import random
 import sys
-from typing import Dict, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 from gluon_dist.checkpoint import files
 from gluon_dist.checkpoint.candidates import first_usable, look_elsewhere
@@ -117,10 +117,11 @@ class Checkpoint:
         self._workers = group.workers()
         self._session = Session(self._prefix)
         self._session.__enter__()  # takes TERM and USR1 from now on
-        self._is_open, self._writer = False, None
+        self._is_open = False
+        self._writer: Optional[Writer] = None
         self._epoch, self._step = 0, 0  # finished epochs, and steps of the next
-        self._saved_loader: Optional[Dict[str, object]] = None  # of the checkpoint's epoch
-        self._loader: Optional[Dict[str, object]] = None  # of this epoch
+        self._saved_loader: Optional[Mapping[str, object]] = None  # of the checkpoint's epoch
+        self._loader: Optional[Mapping[str, object]] = None  # of this epoch
         self.facts: Dict[str, object] = {}
 
     def epochs(self, num_epochs: int) -> Iterator[int]:
@@ -162,7 +163,7 @@ class Checkpoint:
             self._close()
 
     def steps(self, loader: DataLoader) -> "Iterator[Batch]":
-        """Yield the batches of this epoch that are left. If a worker is asked to stop, save and end.
+        """Yield the batches of this epoch that are left; save and end if a worker is asked to.
 
         Before each step it seeds the random numbers of MXNet, NumPy and Python, by the seed of the
         loader, the epoch, the step and the rank. This takes MXNet about 4 ms.
@@ -220,7 +221,8 @@ class Checkpoint:
         self._open()
         entries, workers = files.find(self._prefix), self._workers
         look_elsewhere(entries, f"{self._prefix}-*.json", True, workers)
-        found, params, state = None, b"", b""
+        found: Optional[Tuple[Any, Any]] = None
+        params = state = b""
         if workers.rank == 0 and entries:
             found, params, state = first_usable(entries, self._take)
         found = json.loads(workers.broadcast(json.dumps(found).encode()))
@@ -399,7 +401,7 @@ class Checkpoint:
             for name, param in net._collect_params_with_prefix().items()
         }
 
-    def _names_of(self, trainer) -> List[str]:
+    def _names_of(self, trainer: Trainer) -> List[str]:
         """Return the names of a trainer's parameters in the file, in the trainer's order.
 
         Gluon's own count the blocks that the process made before.

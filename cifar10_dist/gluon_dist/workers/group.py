@@ -1,8 +1,7 @@
 """This process among the workers of its job: its store, its number, its devices."""
 
-from typing import List, Optional, Sequence, Tuple, Union
+from typing import Any, List, Optional, Sequence, Tuple
 
-from gluon_dist.common import protocols
 from gluon_dist.common.split import split_range
 from gluon_dist.setup import environment
 from gluon_dist.workers.horovod_store import register_stores
@@ -55,7 +54,7 @@ def workers(kind: Optional[str] = None) -> Workers:
     return _workers
 
 
-def workers_of(store: Union[str, protocols.KVStore, None]) -> Workers:
+def workers_of(store: Any) -> Workers:
     """Return the workers that a store connects: a KVStore, its kind, or None for the process's.
 
     Raises

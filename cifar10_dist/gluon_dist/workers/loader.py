@@ -29,6 +29,8 @@ from mxnet import gluon
 if TYPE_CHECKING:  # NumPy has it from 1.21
     from numpy.typing import NDArray as Array
 
+    Step = Tuple[int, Array[np.int64]]  # its number, its examples
+
 Part = Union[mx.nd.NDArray, Tuple[mx.nd.NDArray, ...]]
 BELOW = 2**32  # seeds and epochs: what NumPy's generator takes
 NAMES = {"length": "dataset: its length"}
@@ -67,8 +69,8 @@ class Batch(List[mx.nd.NDArray]):
     (3, 3)
     >>> for x, y in batch.split([mx.cpu(0), mx.cpu(1)]):
     ...     print(x.context, x.asnumpy(), y.asnumpy())
-    cpu(0) [0.] [0.]
-    cpu(1) [1. 2.] [10. 20.]
+    cpu(0) [0. 1.] [ 0. 10.]
+    cpu(1) [2.] [20.]
     """
 
     def __init__(self, content: object, size: int, global_size: int) -> None:
@@ -95,7 +97,7 @@ class Batch(List[mx.nd.NDArray]):
         TypeError, ValueError
             If ``batchify_fn`` made something that cannot be cut along its first axis.
         """
-        devices = [ctx] if isinstance(ctx, mx.Context) else list(ctx)
+        devices = list(ctx) if isinstance(ctx, Sequence) else [ctx]
         if not devices:
             raise ValueError("ctx: no device")
         content = self if self._has_items else self[0]
@@ -117,7 +119,7 @@ class Batch(List[mx.nd.NDArray]):
 
 
 class DataLoader(gluon.data.DataLoader):
-    """This worker's part of every batch. The last batch of an epoch is shorter: none is left out.
+    """This worker's part of every batch. The last may be shorter: no example is left out.
 
     Each step takes ``batch_size`` examples for all workers together, and each worker gets a
     near-equal part. The examples that are left for the last step are shared out in the same way: no
@@ -233,7 +235,7 @@ class DataLoader(gluon.data.DataLoader):
         return -(-self._length // self.batch_size)
 
     def __iter__(self) -> "Iterator[Batch]":
-        """Return the batches of the next epoch: first epoch 0, then the one after the last begun."""
+        """Return the batches of the next epoch: of epoch 0 first, then of the one after the last."""
         return self.epoch(self._next_epoch)
 
     def epoch(self, epoch: int, first_step: int = 0) -> "Iterator[Batch]":
@@ -292,7 +294,7 @@ class DataLoader(gluon.data.DataLoader):
         share = self.batch_size, self._workers.count, self._workers.rank
         return islice(global_batches(order, *share), first_step, None)
 
-    def _loaded(self, epoch: int, steps: List[Step]) -> Iterator[object]:
+    def _loaded(self, epoch: int, steps: "List[Step]") -> Iterator[object]:
         """Yield what Gluon's loader makes of these parts, none of them empty."""
         self._places.coming = epoch, steps
         yield from super().__iter__()  # it takes them now
@@ -308,7 +310,7 @@ class DataLoader(gluon.data.DataLoader):
             random.setstate(states[0])
             np.random.set_state(states[1])
 
-    def _agree(self):
+    def _agree(self) -> None:
         """Compare what must be equal on all workers; raise on all of them where it is not."""
         facts = self.facts()
         rows = self._workers.collectives.all_gather(np.array([*facts.values()], np.float64))

@@ -11,7 +11,19 @@ They need servers that add up. Those of ``dist_sync`` do not once a Trainer with
 import hashlib
 from functools import reduce
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, List, Literal, Sequence, Tuple, TypeVar, Union, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    List,
+    Literal,
+    Sequence,
+    Tuple,
+    TypeVar,
+    Union,
+    overload,
+)
 
 from gluon_dist.common import protocols
 from gluon_dist.workers import group
@@ -107,6 +119,7 @@ def all_reduce(x: object, op: str = "sum") -> object:
     compare(job, "all_reduce", f"op={op!r}", form)
     if isinstance(x, int):
         numbers = job.collectives.all_gather(values).tolist()
+        results: Dict[str, Callable[[List[Any]], object]]
         results = {"sum": sum, "max": max, "min": min, "mean": lambda n: sum(n) / len(n)}
         return results[op](numbers)
     flat, parts = values.reshape(-1), []
@@ -145,7 +158,7 @@ def all_gather(x: object) -> object:
 
     Returns
     -------
-    numpy.ndarray or mxnet.nd.NDArray, shape (size(), \*x.shape)
+    numpy.ndarray or mxnet.nd.NDArray, shape (size(),) + x.shape
         The type of ``x``; the values are exact copies. Python's numbers give an ndarray of int64,
         float64 or bool, shape (size(),).
 
@@ -292,9 +305,9 @@ def broadcast_parameters(
     ends = np.cumsum([values.nbytes for values in opened])
     for arrays, values, part in zip(copies.values(), opened, np.split(content, ends[:-1])):
         values = part.copy().view(values.dtype).reshape(values.shape)
-        values = _close(arrays[0], values)
+        copied = _close(arrays[0], values)
         for array in arrays:  # `array[:] =` fails on weights in oneDNN's own layout
-            values.copyto(array)
+            copied.copyto(array)
 
 
 def compare(job: Workers, function: str, *arguments: str) -> None:
@@ -356,7 +369,7 @@ def _open(function: str, x: Any) -> Tuple["Array[Any]", str]:
     return values, words
 
 
-def _close(x: object, values: "Array[Any]") -> object:
+def _close(x: object, values: "Array[Any]") -> Any:
     """Return an array as what it was before :func:`_open`; what is float64 now stays so."""
     if isinstance(x, mx.np.ndarray):
         return mx.np.array(values, values.dtype, ctx=x.context)

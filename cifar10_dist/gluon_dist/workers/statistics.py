@@ -55,7 +55,7 @@ def average_statistics(net: protocols.Block, workers: Optional[Workers] = None) 
             data[:] = values.reshape(param.shape)
 
 
-def running_statistics(net: protocols.Block) -> List[mx.gluon.Parameter]:
+def running_statistics(net: mx.gluon.Block) -> List[mx.gluon.Parameter]:
     """Wait for queued work; return BatchNorm's running means and variances, sorted by name.
 
     In a network that is hybridized with ``static_shape``, MXNet's engine believes that backward
