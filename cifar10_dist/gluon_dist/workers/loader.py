@@ -127,7 +127,7 @@ class DataLoader(gluon.data.DataLoader):
     steps, and pass ``batch.global_size`` to ``Trainer.step``.
 
     The order of an epoch depends on ``seed`` and the epoch only. So a step uses the same examples
-    for any number of workers, and after a restart. A worker gets a :class:`Batch`: the list that
+    for any number of workers, and after a restart. A worker gets a ``Batch``: the list that
     Gluon gives, with its sizes and ``split``.
 
     Parameters
@@ -235,7 +235,7 @@ class DataLoader(gluon.data.DataLoader):
         return -(-self._length // self.batch_size)
 
     def __iter__(self) -> "Iterator[Batch]":
-        """Return the batches of the next epoch: of epoch 0 first, then of the one after the last."""
+        """Return the batches of the next epoch, beginning with epoch 0."""
         return self.epoch(self._next_epoch)
 
     def epoch(self, epoch: int, first_step: int = 0) -> "Iterator[Batch]":

@@ -158,9 +158,9 @@ def all_gather(x: object) -> object:
 
     Returns
     -------
-    numpy.ndarray or mxnet.nd.NDArray, shape (size(),) + x.shape
-        The type of ``x``; the values are exact copies. Python's numbers give an ndarray of int64,
-        float64 or bool, shape (size(),).
+    numpy.ndarray or mxnet.nd.NDArray
+        Shape ``(size(), *x.shape)``, with the type of ``x``. The values are exact copies. Python's
+        numbers give an ndarray of int64, float64 or bool, shape ``(size(),)``.
 
     Raises
     ------
