@@ -250,7 +250,7 @@ class DataLoader(gluon.data.DataLoader):
 
         Returns
         -------
-        iterator of Batch
+        iterator of batches
             The same batches that the whole epoch has from this step on.
 
         Raises
