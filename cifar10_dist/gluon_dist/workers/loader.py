@@ -140,9 +140,13 @@ class DataLoader(gluon.data.DataLoader):
         True: a new order in every epoch. False: the order of the data set.
     seed : int
         In ``[0, 2**32)``. For the order, and for the random numbers of transforms.
-    batchify_fn, num_workers, pin_memory, pin_device_id, prefetch, thread_pool, timeout
-        As for ``gluon.data.DataLoader``. ``num_workers`` processes (threads with ``thread_pool``)
-        load examples for this worker. They are started once.
+    batchify_fn : callable, optional
+        Makes arrays of a list of examples. Default: it stacks them.
+    num_workers : int
+        Processes (threads with ``thread_pool``) that load examples for this worker. They are
+        started once. 0: this process loads them.
+    pin_memory, pin_device_id, prefetch, thread_pool, timeout
+        As for ``gluon.data.DataLoader``.
 
     Attributes
     ----------

@@ -82,7 +82,7 @@ def all_reduce(x: object, op: str = "sum") -> object:
     Parameters
     ----------
     x : int, float, NumPy scalar, numpy.ndarray or mxnet.nd.NDArray
-        Any shape. Kind, type and shape must be the same on all workers.
+        Any shape; at most 64 bits a number. The same kind, type and shape on all workers.
     op : {"sum", "mean", "max", "min"}
         What is computed, element by element.
 
@@ -98,7 +98,7 @@ def all_reduce(x: object, op: str = "sum") -> object:
     ValueError
         If the workers make different calls, or ``op`` is none of the four.
     TypeError
-        If ``x`` is of another kind or type, or if arrays of bool are to be added up.
+        If ``x`` is of another kind or type, or sparse; or if arrays of bool are to be added up.
     OverflowError
         If a sum of whole numbers does not fit in the type of the array.
 
@@ -154,7 +154,7 @@ def all_gather(x: object) -> object:
     Parameters
     ----------
     x : int, float, NumPy scalar, numpy.ndarray or mxnet.nd.NDArray
-        Any shape. Kind, type and shape must be the same on all workers.
+        Any shape; at most 64 bits a number. The same kind, type and shape on all workers.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def all_gather(x: object) -> object:
     ValueError
         If the workers make different calls.
     TypeError
-        If ``x`` is of another kind or type.
+        If ``x`` is of another kind or type, or sparse.
 
     Examples
     --------
@@ -199,7 +199,8 @@ def broadcast(x: object, root: int = 0) -> object:
     Parameters
     ----------
     x : int, float, NumPy scalar, numpy.ndarray or mxnet.nd.NDArray
-        Any shape. Kind, type and shape must be the same on all workers. It is not changed.
+        Any shape; at most 64 bits a number. The same kind, type and shape on all workers. The
+        function does not change it.
     root : int
         The rank of the worker whose value all get.
 
@@ -213,7 +214,7 @@ def broadcast(x: object, root: int = 0) -> object:
     ValueError
         If the workers make different calls, or there is no worker ``root``.
     TypeError
-        If ``x`` is of another kind or type.
+        If ``x`` is of another kind or type, or sparse.
 
     Examples
     --------
