@@ -5,10 +5,9 @@ import sys
 import gluon_dist as gd
 from gluon_dist.common.failure import exit_with
 
+import learn_by_every_trainer as every
 import mxnet as mx
 import numpy as np
-
-import learn_by_every_trainer as every
 
 LR = 0.05
 

@@ -1,9 +1,10 @@
 """The loop of a training that can be stopped, killed and started again."""
 
 import json
+import os
 import random
 import sys
-from typing import Dict, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 from gluon_dist.checkpoint import files
 from gluon_dist.checkpoint.candidates import first_usable, look_elsewhere
@@ -15,6 +16,7 @@ from gluon_dist.checkpoint.statistics import (
     restore_statistics,
 )
 from gluon_dist.checkpoint.writer import Writer, new_run
+from gluon_dist.common import protocols
 from gluon_dist.common.messages import report, warn
 from gluon_dist.contract import SAVED
 from gluon_dist.exchange.trainer import Trainer
@@ -25,59 +27,87 @@ from gluon_dist.workers.loader import Batch, DataLoader
 import mxnet as mx
 import numpy as np
 
-Nets = Union[mx.gluon.Block, Mapping[str, mx.gluon.Block]]
+Nets = Union[protocols.Block, Mapping[str, protocols.Block]]
 Trainers = Union[Trainer, Mapping[str, Trainer]]
 
 
 class Checkpoint:
-    """Saves a training, and goes on from where it was saved last.
+    """Saves a training, and continues it from the last checkpoint.
 
-    Wrap the loops of your program in :meth:`epochs` and :meth:`steps`. Each epoch is saved at its
-    end. TERM or USR1 to any worker saves within the epoch, and ends all workers with status 75.
-    Started again, the same program goes on from the newest checkpoint that is whole: with the same
-    weights, optimizer and random numbers, as if it had not stopped.
+    Write the loops of your program over :meth:`epochs` and :meth:`steps`. Each epoch is saved at
+    its end. The signal TERM or USR1, sent to any worker, saves within the epoch and ends all
+    workers with status 75. Start the same program again, and it continues from the newest complete
+    checkpoint: with the same weights, optimizer and random numbers, as if it had not stopped.
 
-    All workers create it and make the same calls; worker 0 reads and writes.
+    All workers create it and make the same calls. Worker 0 reads and writes the files.
 
     Parameters
     ----------
-    prefix : str
-        How the files' names begin: ``out/net`` gives ``out/net-0003.params`` after three epochs,
-        ``.state`` (of the trainers) and ``.json``, which names them and makes them valid. The
-        folder is made. ``net.load_parameters`` reads ``.params`` of one network.
-    net : Block or dict of str to Block
-        Initialized; a dict, of a GAN, say, has the same names in every run.
+    prefix : str or path
+        How the names of the files begin. After three epochs ``out/net`` has given
+        ``out/net-0003.params``, ``out/net-0003.state`` (the trainers) and ``out/net-0003.json``,
+        which is written last: it lists the other two. The folder is made if it is missing.
+        ``net.load_parameters`` reads the ``.params`` of a single network.
+    net : mxnet.gluon.Block or dict of str to Block
+        Initialized. A dict is for several networks, as of a GAN; its names stay the same from run
+        to run.
     trainer : Trainer or dict of str to Trainer
     keep : int, optional
-        Checkpoints of this run that stay; default: all.
+        How many checkpoints of this run to keep. Default: all.
 
     Attributes
     ----------
     facts : dict
-        What :meth:`save` was told beside the position, of the checkpoint that was restored.
+        What :meth:`save` was told in ``**facts``, from the checkpoint that was restored.
 
     Raises
     ------
     gluon_dist.common.failure.UsageError
-        If the folder takes no files.
+        If no files can be written to the folder.
     ValueError
-        If an argument is something else.
+        If an argument is of another kind.
 
     Notes
     -----
-    Not saved are your own variables, and a scheduler's or optimizer's attributes that are no plain
-    numbers. An exception in the loop ends it without saving.
+    Your own variables are not saved. Attributes of a scheduler or an optimizer are saved if they
+    are plain numbers. An exception in the loop ends it without saving.
 
     Examples
     --------
-    >>> job = gd.Checkpoint("out/net", net, trainer)  # doctest: +SKIP
-    >>> for epoch in job.epochs(3):  # doctest: +SKIP
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> net = mx.gluon.nn.Dense(1, in_units=1)
+    >>> net.initialize()
+    >>> trainer = gd.Trainer(net.collect_params(), "adam")
+    >>> data = mx.gluon.data.ArrayDataset(mx.nd.ones((4, 1)), mx.nd.ones(4))
+    >>> loader = gd.DataLoader(data, batch_size=2)
+    >>> job = gd.Checkpoint(folder.name + "/net", net, trainer)
+    >>> for epoch in job.epochs(2):
     ...     for batch in job.steps(loader):
-    ...         ...
+    ...         x, y = batch
+    ...         with mx.autograd.record():
+    ...             losses = [mx.gluon.loss.L2Loss()(net(x), y)]
+    ...         gd.backward(losses)
+    ...         trainer.step(batch.global_size)
+    >>> sorted(os.listdir(folder.name))[:3]
+    ['net-0001.json', 'net-0001.params', 'net-0001.state']
+
+    Run again, it has nothing left to do:
+
+    >>> job = gd.Checkpoint(folder.name + "/net", net, trainer)
+    >>> list(job.epochs(2))  # doctest: +ELLIPSIS
+    Resumed from ...net-0002: 2 epochs done
+    ...nothing is left to train: 2 epochs are done
+    []
+    >>> folder.cleanup()
     """
 
     def __init__(
-        self, prefix: str, net: Nets, trainer: Trainers, keep: Optional[int] = None
+        self,
+        prefix: Union[str, "os.PathLike[str]"],
+        net: Nets,
+        trainer: Trainers,
+        keep: Optional[int] = None,
     ) -> None:
         self._prefix, self._keep = str(prefix), keep
         self._nets: Dict[str, mx.gluon.Block] = _named(net, mx.gluon.Block, "net")
@@ -87,24 +117,29 @@ class Checkpoint:
         self._workers = group.workers()
         self._session = Session(self._prefix)
         self._session.__enter__()  # takes TERM and USR1 from now on
-        self._is_open, self._writer = False, None
+        self._is_open = False
+        self._writer: Optional[Writer] = None
         self._epoch, self._step = 0, 0  # finished epochs, and steps of the next
-        self._saved_loader: Optional[Dict[str, object]] = None  # of the checkpoint's epoch
-        self._loader: Optional[Dict[str, object]] = None  # of this epoch
+        self._saved_loader: Optional[Mapping[str, object]] = None  # of the checkpoint's epoch
+        self._loader: Optional[Mapping[str, object]] = None  # of this epoch
         self.facts: Dict[str, object] = {}
 
     def epochs(self, num_epochs: int) -> Iterator[int]:
-        """Yield the numbers of the epochs that are left, from 0, and save each when it is done.
+        """Yield the numbers of the epochs that are left, and save each epoch when it is done.
 
         Parameters
         ----------
         num_epochs : int
-            Of the whole training.
+            The number of epochs of the whole training. They are numbered from 0.
+
+        Yields
+        ------
+        int
 
         Raises
         ------
         SystemExit
-            With status 75, when a worker was asked to stop, and all is saved.
+            With status 75, if a worker was asked to stop. Everything is saved then.
         OSError
             At the end, if the last checkpoint could not be written.
         """
@@ -127,18 +162,26 @@ class Checkpoint:
         finally:
             self._close()
 
-    def steps(self, loader: DataLoader) -> Iterator[Batch]:
-        """Yield the batches of this epoch that are left; save and end when a worker is asked to.
+    def steps(self, loader: DataLoader) -> "Iterator[Batch]":
+        """Yield the batches of this epoch that are left; save and end if a worker is asked to.
 
-        Before each step the random numbers of MXNet, NumPy and Python are seeded by (seed of the
-        loader, epoch, step, rank), which takes MXNet about 4 ms.
+        Before each step it seeds the random numbers of MXNet, NumPy and Python, by the seed of the
+        loader, the epoch, the step and the rank. This takes MXNet about 4 ms.
+
+        Parameters
+        ----------
+        loader : DataLoader
+
+        Yields
+        ------
+        gluon_dist.workers.loader.Batch
 
         Raises
         ------
         SystemExit
             As :meth:`epochs`.
         ValueError
-            If the training was stopped within this epoch, with another loader.
+            If the training was stopped within this epoch, and had another loader then.
         """
         first, self._loader = self._step, loader.facts()
         if first and self._saved_loader not in (None, self._loader):
@@ -158,24 +201,28 @@ class Checkpoint:
         self._step = 0
 
     def restore(self) -> Tuple[int, int]:
-        """Load the newest checkpoint that is whole, if there is one; once, and all workers.
+        """Load the newest complete checkpoint, if there is one. All workers make this call.
+
+        :meth:`epochs` and :meth:`save` make it for you. Only the first call loads.
 
         Returns
         -------
         epoch, step : int
-            Finished epochs, and finished steps of the next: where to go on.
+            Where to continue: the number of finished epochs, and of finished steps in the next one.
 
         Raises
         ------
         gluon_dist.common.failure.UsageError
-            If another job saves there, another host has newer files, or no checkpoint is usable.
+            If another job saves there, if another host has newer files, or if no checkpoint is
+            usable.
         """
         if self._is_open:
             return self._epoch, self._step
         self._open()
         entries, workers = files.find(self._prefix), self._workers
         look_elsewhere(entries, f"{self._prefix}-*.json", True, workers)
-        found, params, state = None, b"", b""
+        found: Optional[Tuple[Any, Any]] = None
+        params = state = b""
         if workers.rank == 0 and entries:
             found, params, state = first_usable(entries, self._take)
         found = json.loads(workers.broadcast(json.dumps(found).encode()))
@@ -189,14 +236,21 @@ class Checkpoint:
         return self._epoch, self._step
 
     def save(self, epoch: int, step: int = 0, **facts: object) -> None:
-        """Save now; all workers make this call. A thread writes the files.
+        """Save now. All workers make this call. A thread writes the files.
 
         Parameters
         ----------
-        epoch, step : int
-            Finished epochs, and finished steps of the next: 0 at the end of an epoch.
+        epoch : int
+            The number of finished epochs.
+        step : int
+            The number of finished steps in the next epoch; 0 at the end of an epoch.
         **facts
-            Plain numbers, texts, lists and dicts of these: they come back in ``facts``.
+            Numbers, texts, and lists and dicts of these. They come back as ``facts``.
+
+        Raises
+        ------
+        TypeError
+            If ``facts`` do not fit into JSON.
         """
         json.dumps(facts)  # a TypeError now, not in the thread
         self.restore()
@@ -233,9 +287,14 @@ class Checkpoint:
         self._writer.start(epoch, min(worker_steps), None, params, arrays, manifest)
 
     def should_stop(self) -> bool:
-        """Tell whether a worker was asked to stop; all call this after every step.
+        """Tell whether a worker was asked to stop. All workers make this call after every step.
 
-        All get the same answer (with ``dist_async``, soon), and nobody waits for it.
+        :meth:`steps` makes it for you. It does not wait for other workers.
+
+        Returns
+        -------
+        bool
+            The same on all workers; with ``dist_async`` they may learn it some steps apart.
         """
         self.restore()
         return bool(self._session.stopper.should_stop())
@@ -342,7 +401,7 @@ class Checkpoint:
             for name, param in net._collect_params_with_prefix().items()
         }
 
-    def _names_of(self, trainer) -> List[str]:
+    def _names_of(self, trainer: Trainer) -> List[str]:
         """Return the names of a trainer's parameters in the file, in the trainer's order.
 
         Gluon's own count the blocks that the process made before.

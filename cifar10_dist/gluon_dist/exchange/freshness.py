@@ -9,6 +9,8 @@ were not used for an update, the marks stay.
 import weakref
 from typing import Sequence
 
+from gluon_dist.common import protocols
+
 import mxnet as mx
 
 _everyone = weakref.WeakSet()
@@ -63,13 +65,27 @@ class Marks:
         return found
 
 
-def backward(losses: Sequence[mx.nd.NDArray]) -> None:
-    """Compute the gradients of some losses; nothing where a worker had no example.
+def backward(losses: Sequence[protocols.NDArray]) -> None:
+    """Compute the gradients of all losses. Without a loss it does nothing.
+
+    As ``mxnet.autograd.backward``, which fails where a worker has no example in a step, and so no
+    loss.
 
     Parameters
     ----------
-    losses : list of NDArray
-        One for each device that had examples, as recorded; ``[]`` is no mistake.
+    losses : list of mxnet.nd.NDArray
+        One for each device that has examples, recorded by ``autograd.record()``. It may be empty.
+
+    Examples
+    --------
+    >>> x = mx.nd.array([3])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     loss = x * x
+    >>> gd.backward([loss])
+    >>> float(x.grad.asscalar())
+    6.0
+    >>> gd.backward([])  # no example, no loss
     """
     losses = list(losses)
     devices = {loss.context for loss in losses}

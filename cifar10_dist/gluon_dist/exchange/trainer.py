@@ -1,7 +1,8 @@
 """The Trainer: gradients are added up over devices and workers, then every worker updates."""
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Tuple, Union
 
+from gluon_dist.common import protocols
 from gluon_dist.exchange import optimizer_state
 from gluon_dist.exchange.choice import check_compression, choose_exchange
 from gluon_dist.exchange.exchange import Exchange, place
@@ -19,45 +20,53 @@ from gluon_dist.workers.operations import compare
 import mxnet as mx
 import numpy as np
 
-Params = Union[Mapping[str, mx.gluon.Parameter], Sequence[mx.gluon.Parameter]]
+if TYPE_CHECKING:  # NumPy has it from 1.21
+    from numpy.typing import NDArray as Array
 
 
 class Trainer(mx.gluon.Trainer):
     """A ``gluon.Trainer`` that is right on any number of devices and workers.
 
-    All workers create it, and make the same calls. They begin with worker 0's weights. In each step
-    the gradients of all of them are added up, and every worker makes the same update. So a rate
-    that you change, a batch of another size and clipped gradients work as in one process. A worker,
-    or a device, that had no example takes part with zeros.
+    All workers create it and make the same calls. They begin with the weights of worker 0. In each
+    step the gradients of all workers are added up, and every worker makes the same update. So a
+    learning rate that you change, a batch of another size and clipped gradients work as in one
+    process. A worker or device without an example in a step takes part with zeros.
+
+    :meth:`step` takes the number of examples of *all* workers. Horovod's ``DistributedTrainer``
+    takes those of one worker, as it averages over the workers before.
 
     Parameters
     ----------
-    params : ParameterDict, dict or list of Parameter
-        Initialized: shapes may still be unknown.
+    params : mxnet.gluon.ParameterDict, dict or list of Parameter
+        Initialized. Shapes may still be unknown.
     optimizer : str or mxnet.optimizer.Optimizer
-        Its class may be your own.
+        Its name, or an object, also of a class of your own.
     optimizer_params : dict, optional
-        Such as ``{"learning_rate": 0.1, "lr_scheduler": ...}``.
+        Arguments for the optimizer that ``optimizer`` names: ``{"learning_rate": 0.1}``.
     kvstore : str or mxnet.kvstore.KVStore, optional
-        Default: that of :func:`gluon_dist.store`.
+        Default: the store of this process, :func:`gluon_dist.store`.
     compression_params : dict, optional
-        ``{"type": "fp16"}``: gradients travel in 16 bits, both ways; ``{"type": "2bit",
-        "threshold": 0.5}``: MXNet's, in 2 bits, one way. For synchronous stores.
+        ``{"type": "fp16"}``: gradients travel in 16 bits, to the servers and back. ``{"type":
+        "2bit", "threshold": 0.5}``: MXNet's compression, 2 bits to the servers only. Both need a
+        synchronous store.
     update_on_kvstore : bool, optional
-        Leave it out: workers update, and with ``dist_async`` the servers.
+        Leave it out. Workers update the weights; with ``dist_async`` the servers do.
+
+    Attributes
+    ----------
+    devices : list of mxnet.Context
+        Where this worker has the parameters.
 
     Raises
     ------
     ValueError
-        If an argument asks for what this class does not do, or a parameter has sparse gradients.
+        If an argument asks for what this class does not do, or if a parameter has sparse gradients.
 
     Notes
     -----
-    ``step`` takes the number of examples of *all* workers. (Horovod's takes a worker's own, and
-    MXNet's divides by whatever it is given.) Where the shapes of parameters are known, their
-    gradients move when the Trainer is created, else in the first step: an array that you got from
-    ``param.grad()`` before is not used any more. You may freeze and thaw parameters at any time by
-    ``grad_req``.
+    Gradients are moved to new arrays when the Trainer is created, or in the first step if shapes
+    are unknown until then. After that, an array that ``param.grad()`` returned before is not used
+    any more. You may freeze and thaw parameters at any time by ``grad_req``.
 
     An ``Estimator`` divides by a worker's own examples. Give its ``fit`` this handler; it needs an
     example of every step on every device::
@@ -66,23 +75,25 @@ class Trainer(mx.gluon.Trainer):
             def batch_end(self, estimator, *args, loss, **kwargs):
                 estimator.trainer.step(gd.all_reduce(sum(len(part) for part in loss)))
 
-    With ``dist_async`` every step of a worker updates the weights on the servers, without waiting
-    for others. The optimizer is sent there once. There can be one such Trainer.
+    With ``dist_async`` each step of a worker updates the weights on the servers, and does not wait
+    for other workers. The optimizer is sent to the servers once. A job can have one such Trainer.
 
     Examples
     --------
-    >>> import gluon_dist as gd
-    >>> from mxnet import gluon
-    >>> net = gluon.nn.Dense(1)
-    >>> net.initialize()
-    >>> trainer = gd.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
-    >>> trainer.learning_rate
-    0.1
+    >>> net = mx.gluon.nn.Dense(1, in_units=1, use_bias=False)
+    >>> net.initialize(mx.init.One())
+    >>> trainer = gd.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
+    >>> with mx.autograd.record():
+    ...     losses = [net(mx.nd.array([[1], [3]]))]  # 2 examples, and this is the only worker
+    >>> gd.backward(losses)
+    >>> trainer.step(2)  # the mean gradient is (1 + 3) / 2
+    >>> float(net.weight.data().asscalar())  # 1 - 0.5 * 2
+    0.0
     """
 
     unsaved: Optional[str] = None  # what collect_state leaves out, in words for the user
 
-    def __new__(cls, params: Params, *args: object, **kwargs: object) -> "Trainer":
+    def __new__(cls, params: protocols.Params, *args: object, **kwargs: object) -> "Trainer":
         """Choose the kind of Trainer that goes with the store."""
         from gluon_dist.exchange.asynchronous import AsyncTrainer
 
@@ -92,10 +103,10 @@ class Trainer(mx.gluon.Trainer):
 
     def __init__(
         self,
-        params: Params,
-        optimizer: Union[str, mx.optimizer.Optimizer],
+        params: protocols.Params,
+        optimizer: Union[str, protocols.Optimizer],
         optimizer_params: Optional[Mapping[str, object]] = None,
-        kvstore: Union[str, mx.kvstore.KVStore, None] = None,
+        kvstore: Union[str, protocols.KVStore, None] = None,
         compression_params: Optional[Mapping[str, object]] = None,
         update_on_kvstore: Optional[bool] = None,
     ) -> None:
@@ -152,7 +163,10 @@ class Trainer(mx.gluon.Trainer):
 
     @property
     def loss_scale(self) -> float:
-        """The factor of ``amp.scale_loss``, which keeps small gradients of float16 above zero."""
+        """The factor of ``amp.scale_loss``; 1 without it.
+
+        It keeps small gradients of float16 above zero.
+        """
         scaler = getattr(self, "_amp_loss_scaler", None)
         return float(scaler.loss_scale) if scaler else 1.0
 
@@ -162,10 +176,21 @@ class Trainer(mx.gluon.Trainer):
         Parameters
         ----------
         batch_size : float
-            Examples of all workers in this step, by which the sums are divided; 1 if the loss was
-            divided before. It may change from step to step.
+            The number of examples of all workers in this step: the sums are divided by it. Pass 1
+            if the loss is a mean over all workers. It may change from step to step.
         ignore_stale_grad : bool
-            Leave parameters as they are that backward has reached on no device of any worker.
+            Do not update a parameter that ``backward`` reached on no device of any worker.
+
+        Raises
+        ------
+        ValueError
+            If a shape is still unknown, as this worker has had no example.
+        UserWarning
+            By MXNet, if ``backward`` did not reach a parameter and ``ignore_stale_grad`` is False.
+
+        Notes
+        -----
+        The ``step`` of Horovod's ``DistributedTrainer`` takes the examples of one worker.
         """
         self._ignores_stale, self._batch_size = ignore_stale_grad, batch_size
         try:
@@ -184,14 +209,19 @@ class Trainer(mx.gluon.Trainer):
         self._marks.note_sums()
 
     def update(self, batch_size: float, ignore_stale_grad: bool = False) -> None:
-        """Update the weights, after ``allreduce_grads`` and what you did with the sums.
+        """Update the weights by the sums of ``allreduce_grads``, which you may have changed.
 
         Parameters
         ----------
         batch_size : float
-            As of :meth:`step`.
+            As for :meth:`step`.
         ignore_stale_grad : bool
-            Only without other workers: with them, :meth:`step` agrees on what is stale.
+            As for :meth:`step`, but with one worker only.
+
+        Raises
+        ------
+        ValueError
+            If ``ignore_stale_grad`` is True and there are several workers.
         """
         if ignore_stale_grad and self._workers.count > 1:
             raise ValueError("update(ignore_stale_grad=True) with several workers: use step()")
@@ -201,49 +231,70 @@ class Trainer(mx.gluon.Trainer):
         self._mark_as_used()
 
     def pull_weights(self) -> None:
-        """Get the newest weights before an evaluation. All workers make this call.
+        """Get the newest weights, before an evaluation. All workers make this call.
 
-        With ``dist_async`` others move them on the servers; else there is nothing to do.
+        With ``dist_async`` the other workers change the weights on the servers. With other stores
+        there is nothing to do.
         """
 
     def measure_staleness(self) -> Dict[str, float]:
         """Return how late the gradients of all workers were since the last call.
 
+        All workers make this call.
+
         Returns
         -------
-        dict
-            ``staleness_mean`` and ``staleness_max``, in updates by other workers; empty if no
-            gradient comes late.
+        dict of str to float
+            ``staleness_mean`` and ``staleness_max``: the updates that other workers made between
+            reading the weights and using the gradient. Empty with a synchronous store: nothing
+            comes late.
         """
         return {}
 
     def explain(self) -> List[str]:
-        """Return lines for the user on how gradients are added up."""
+        """Return how gradients are added up, in lines of text for the user.
+
+        Returns
+        -------
+        list of str
+        """
         return self.exchange.explain()
 
-    def collect_state(self, names: Optional[List[str]] = None) -> Any:
-        """Return what a checkpoint needs besides the weights, to continue the training.
+    def collect_state(
+        self, names: Optional[List[str]] = None
+    ) -> Tuple[Optional[Dict[str, object]], Dict[str, mx.nd.NDArray]]:
+        """Return what a checkpoint needs besides the weights.
 
         Parameters
         ----------
         names : list of str, optional
-            For the parameters, in the Trainer's order; default: their own.
+            Names for the parameters, in the order of the Trainer. Default: their own names.
 
         Returns
         -------
         facts : dict or None
-            Plain numbers, for JSON; None if there is nothing to save.
-        arrays : dict of NDArray
-            Copies on the CPU that do not change any more; MXNet may still be copying them.
+            Numbers, texts and dicts of these, for JSON. None if there is nothing to save.
+        arrays : dict of str to mxnet.nd.NDArray
+            Copies on the CPU, which later steps do not change.
         """
         return optimizer_state.collect(self, names)
 
     def restore_state(
-        self, facts: Any, arrays: Mapping[str, np.ndarray], names: Optional[List[str]] = None
+        self,
+        facts: Optional[Mapping[str, object]],
+        arrays: Mapping[str, "Array[np.generic]"],
+        names: Optional[List[str]] = None,
     ) -> None:
-        """Restore what :meth:`collect_state` returned, before the first step, on every device.
+        """Restore what :meth:`collect_state` returned, on every device, before the first step.
 
-        The arrays are NumPy's here. What another optimizer has saved is ignored.
+        Parameters
+        ----------
+        facts : dict or None
+            If another optimizer saved them, nothing happens.
+        arrays : dict of str to numpy.ndarray
+            The same arrays, as NumPy's.
+        names : list of str, optional
+            As for :meth:`collect_state`.
         """
         if facts and facts["name"] == type(self.optimizer).__name__:
             optimizer_state.restore(self, facts, arrays, names)
