@@ -64,7 +64,7 @@ def candidates(args, job, restarted):
     own = files.find(args.model_prefix) if args.model_prefix else []
     if args.resume == "auto" and args.load_epoch is None:
         return own, True, None if own else f"{args.model_prefix}-*.json"
-    saved = [entry for entry in own if entry.manifest and entry.manifest["job"] == job]
+    saved = [entry for entry in own if entry.manifest and entry.manifest.job == job]
     if restarted and saved:  # the job goes on from what it has saved, whatever it began with
         return saved, True, None
     if args.load_epoch is not None:
@@ -152,10 +152,11 @@ def load_into(net, facts):
 def _check_position(entry, facts):
     """See that a position inside an epoch means the same here."""
     for name in WITHIN if entry.step else ():
-        if entry.manifest[name] != facts[name]:
+        saved = entry.manifest.program.get(name)
+        if saved != facts[name]:
             raise Broken(
                 f"{entry.name}: stopped inside an epoch, with {name.replace('_', ' ')} "
-                f"{entry.manifest[name]}, which is {facts[name]} here"
+                f"{saved}, which is {facts[name]} here"
             )
 
 
