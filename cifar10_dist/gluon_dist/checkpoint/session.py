@@ -5,6 +5,7 @@ import contextlib
 from gluon_dist.checkpoint.lock import check_prefix, hold
 from gluon_dist.checkpoint.stopper import Stopper
 from gluon_dist.setup.environment import is_first_worker
+from gluon_dist.setup.exceptions import before_end
 
 FINISH_S = 15  # for files under way, where an exception ends the program
 
@@ -40,13 +41,19 @@ class Session:
 
     def __enter__(self):
         self.stopper.__enter__()
+        before_end.append(self.finish_files)
         return self
 
     def __exit__(self, *error):
         self.stopper.__exit__(*error)
+        self.finish_files()
+        before_end.remove(self.finish_files)
+        self._lock.close()
+
+    def finish_files(self):
+        """Wait some seconds for files that are under way."""
         if self.writing:
             self.writing.join(FINISH_S)
-        self._lock.close()
 
     def hold_prefix(self):
         """Keep other jobs from writing there, until the end; worker 0 does so for all."""

@@ -37,7 +37,6 @@ class AsyncTrainer(Trainer):
             )
         if self._workers.take_keys(0):
             raise ValueError("dist_async: its servers have one optimizer, of the first Trainer")
-        self._workers.collectives.note_server_optimizer()  # which MXNet's Trainer sends them
 
     def _prepared(self, optimizer):
         return CountingOptimizer(optimizer)
@@ -105,7 +104,8 @@ class AsyncTrainer(Trainer):
         inner.lr_mult = {key: param.lr_mult for key, param in numbered}
         inner.wd_mult = {key: param.wd_mult for key, param in numbered}
         self._workers.take_keys(len(self._params))
-        mx.gluon.Trainer._init_kvstore(self)
+        mx.gluon.Trainer._init_kvstore(self)  # sends the optimizer
+        self._workers.collectives.note_server_optimizer()
         self._kvstore.init(COUNTER_KEY, mx.nd.zeros(1))
         mx.gluon.Trainer._init_params(self)
         mx.nd.waitall()
