@@ -86,8 +86,11 @@ def candidates(args, job, restarted):
     return named + [e for e in entries if (e.epoch, e.step) < position], False, None
 
 
-def look_elsewhere(entries, missing, may_be_missing, workers):
-    """Raise on worker 0 if another host has a checkpoint that worker 0's host lacks."""
+def look_elsewhere(entries, missing, may_be_missing, workers, afresh="--resume none"):
+    """Raise on worker 0 if another host has a checkpoint that worker 0's host lacks.
+
+    ``afresh`` is what lets a training begin anew, for messages.
+    """
     newest = entries[0] if entries else None
     age = newest.recency() if newest and newest.manifest else None
     text = json.dumps([newest and place_of(newest.name), age])
@@ -100,7 +103,7 @@ def look_elsewhere(entries, missing, may_be_missing, workers):
             here = f"only {place_of(newest.name)}" if newer else f"no {place_of(missing)}"
             raise UsageError(
                 f"worker 0 has {here}; worker {rank} has {place}: copy the files to worker 0's "
-                "host, or let worker 0 run where they are (--resume none starts afresh)"
+                "host, or let worker 0 run where they are ({afresh} starts afresh)"
             )
     if missing and not may_be_missing:
         raise UsageError(f"there is no {place_of(missing)}")

@@ -1,11 +1,11 @@
 """What of a user's networks and trainers is saved, by which names, and how it is put back."""
 
-from gluon_dist.checkpoint.manifest import Broken
 from gluon_dist.checkpoint.statistics import (
     gather_statistics,
     mean_statistics,
     restore_statistics,
 )
+from gluon_dist.common.failure import UsageError
 from gluon_dist.common.messages import warn
 
 import mxnet as mx
@@ -100,24 +100,24 @@ class Contents:
 
         Raises
         ------
-        Broken
+        UsageError
             Naming the first parameter that does not fit.
         """
         if "trainers" not in manifest.program:
-            raise Broken(f"{name}: another program saved it, not gluon_dist.Checkpoint")
+            raise UsageError(f"{name}: another program saved it, not gluon_dist.Checkpoint")
         saved = manifest.program["trainers"]
         if set(saved) != set(self._trainers):
-            raise Broken(f"{name}: of {_listed(saved)}, and here is {_listed(self._trainers)}")
+            raise UsageError(f"{name}: of {_listed(saved)}, and here is {_listed(self._trainers)}")
         own = self._params()
         for key, param in own.items():
             if key not in params:
-                raise Broken(f"{name}.params: of another network: it has no {key}")
+                raise UsageError(f"{name}.params: of another network: it has no {key}")
             if not _fits(param.shape, params[key].shape):
                 found = f"{params[key].shape}, which is {param.shape} here"
-                raise Broken(f"{name}.params: of another network: {key} has the shape {found}")
+                raise UsageError(f"{name}.params: of another network: {key} has the shape {found}")
         for key in params:
             if key not in own:
-                raise Broken(f"{name}.params: of another network: {key} is not in this one")
+                raise UsageError(f"{name}.params: of another network: {key} is not in this one")
 
     def put_back(self, manifest, params, arrays):
         """Give every device what was saved, the arrays as NumPy's; all workers make this call."""

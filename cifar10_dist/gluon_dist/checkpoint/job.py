@@ -16,7 +16,7 @@ from gluon_dist.checkpoint.session import Session
 from gluon_dist.checkpoint.writer import Writer, new_run
 from gluon_dist.common.failure import UsageError
 from gluon_dist.common.messages import report, warn
-from gluon_dist.contract import SAVED
+from gluon_dist.contract import MANIFEST_ENDING, SAVED
 from gluon_dist.exchange.trainer import Trainer
 from gluon_dist.setup import environment
 from gluon_dist.setup.exceptions import tell_mistakes_in_a_line
@@ -310,7 +310,7 @@ class Checkpoint:
         before, _at_work = _at_work and _at_work(), weakref.ref(self)
         if before is not None and before is not self:
             before._release()
-        self._session = Session(self._prefix)
+        self._session = Session(self._prefix, "prefix")
         self._session.__enter__()
         # Whoever forgets it, and whatever ends the process.
         self._closing = weakref.finalize(self, self._session.__exit__, None, None, None)
@@ -339,9 +339,10 @@ class Checkpoint:
         for text in contents.unsaved if workers.rank == 0 else ():
             warn(text)
         entries = files.find(self._prefix)
-        look_elsewhere(entries, f"{self._prefix}-*.json", True, workers)
+        look_elsewhere(entries, f"{self._prefix}-*.json", True, workers, "another prefix")
         name, text, params, state = "", "", b"", b""
         if workers.rank == 0 and entries:
+            self._check_manifests(entries)
             (name, manifest), params, state = first_usable(entries, self._take)
             text = manifest.text()
         name = workers.broadcast(name.encode()).decode()
@@ -359,6 +360,14 @@ class Checkpoint:
             if name:
                 within = f" and {self._step} steps" if self._step else ""
                 report(f"Resumed from {name}: {self._epoch} epochs{within} done")
+
+    def _check_manifests(self, entries):
+        """Refuse to begin anew where the only files are parameters that something else saved."""
+        if not any(os.path.exists(f"{entry.name}{MANIFEST_ENDING}") for entry in entries):
+            raise UsageError(
+                f"{entries[0].name}.params has no manifest, so gluon_dist.Checkpoint has not saved "
+                "it: move it away, or take another prefix (net.load_parameters may read it)"
+            )
 
     def _take(self, entry):
         """Read a checkpoint and see that it fits; nothing is changed yet."""
