@@ -1,7 +1,7 @@
 """Asynchronous training: every worker's push updates the weights at once, and comes late."""
 
 from gluon_dist.exchange.server_optimizer import COUNTER_KEY, CountingOptimizer
-from gluon_dist.exchange.trainer import Trainer, and_then, zero_idle_gradients
+from gluon_dist.exchange.trainer import Trainer, zero_idle_gradients
 
 import mxnet as mx
 
@@ -23,6 +23,7 @@ class AsyncTrainer(Trainer):
         "and is not in the checkpoints; a resumed run begins it anew"
     )
     _updates_there = True
+    _connects_early = False  # what the servers have cannot be replaced: a checkpoint comes before
 
     def __init__(self, *args, **kwargs):
         self._readings = []  # (counter, whether this worker added its 1 since the last reading)
@@ -61,6 +62,8 @@ class AsyncTrainer(Trainer):
         """
         if hasattr(self, "_amp_loss_scaler"):
             raise ValueError("dist_async: its servers do not know how amp scales the loss")
+        if not self._is_connected:
+            self._connect()
         if zero_idle_gradients(self.learned):
             factor = self._workers.count / batch_size
             for grad in (g for param in self.learned for g in param.list_grad()):
@@ -71,6 +74,8 @@ class AsyncTrainer(Trainer):
 
     def pull_weights(self):
         """Pull the newest weights from the servers, once all workers have pushed."""
+        if not self._is_connected:
+            return
         self._workers.barrier()
         for param in self.learned:
             self._kvstore.pull(self._param2idx[param.name], param.list_data())
@@ -99,11 +104,11 @@ class AsyncTrainer(Trainer):
 
     def _connect(self):
         """Give the servers the optimizer and the weights."""
+        self._require_shapes()
         # They do not get the parameters, only their factors (--network fast has some).
         inner, numbered = self._optimizer.inner, list(enumerate(self._params))
         inner.lr_mult = {key: param.lr_mult for key, param in numbered}
         inner.wd_mult = {key: param.wd_mult for key, param in numbered}
-        self._workers.take_keys(len(self._params))
         mx.gluon.Trainer._init_kvstore(self)  # sends the optimizer
         self._workers.collectives.note_server_optimizer()
         self._kvstore.init(COUNTER_KEY, mx.nd.zeros(1))
@@ -112,10 +117,8 @@ class AsyncTrainer(Trainer):
         self._is_connected = True
 
     def _share_weights(self):
-        """Wait with those whose shapes are known: MXNet's Trainer gives them to the servers."""
-        for param in self._params:
-            if param._deferred_init:
-                param._init_impl = and_then(param._init_impl, self._share, [param])
+        self._workers.take_keys(len(self._params))  # the first: MXNet's Trainer counts from 0
+        super()._share_weights()
 
     def _from_first(self, content):
         return self._workers.broadcast(content)
