@@ -234,7 +234,7 @@ def test_a_finished_training_goes_on_to_more_epochs_and_keeps_the_newest(tmp_pat
 
 
 def test_loops_of_ones_own_save_by_hand_and_keep_their_facts(tmp_path):
-    job, net, trainer = start(tmp_path / "a")
+    job, net, _ = start(tmp_path / "a")
     assert job.restore() == (0, 0) and not job.should_stop()
     net(mx.nd.ones((2, 3)))
     job.facts["best"] = 0.5
@@ -245,7 +245,7 @@ def test_loops_of_ones_own_save_by_hand_and_keep_their_facts(tmp_path):
     other, again, _ = start(tmp_path / "a")
     assert other.restore() == (2, 7) and values(again) == values(net)
     assert other.facts == {"best": 0.5, "rates": [1, 2]}
-    with pytest.raises(TypeError, match="facts: .*float32 is not JSON"):
+    with pytest.raises(TypeError, match=r"facts: .*float32 is not JSON"):
         other.save(3, best=np.float32(1))
     other.close()
 
@@ -349,5 +349,5 @@ def test_another_optimizer_begins_anew_and_says_so(saved, capsys):
 
 def test_a_parameter_that_no_network_has_is_named(tmp_path):
     net, trainer = make()
-    with pytest.raises(ValueError, match="batchnorm.*: a trainer has it, and it is in no network"):
+    with pytest.raises(ValueError, match=r"batchnorm.*: a trainer has it, and it is in no network"):
         gd.Checkpoint(tmp_path / "a", net[0], trainer)

@@ -14,7 +14,7 @@ from gluon_dist.checkpoint.contents import Contents
 from gluon_dist.checkpoint.manifest import Broken, Manifest
 from gluon_dist.checkpoint.session import Session
 from gluon_dist.checkpoint.writer import Writer, new_run
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.failure import NotSaved, UsageError
 from gluon_dist.common.messages import report, warn
 from gluon_dist.contract import MANIFEST_ENDING, SAVED
 from gluon_dist.exchange.trainer import Trainer
@@ -294,7 +294,7 @@ class Checkpoint:
         self._workers.barrier()
         self._release()
         if failed:
-            raise OSError(f"{self._prefix}: the last checkpoint could not be written")
+            raise NotSaved(f"{self._prefix}: the last checkpoint could not be written")
 
     def _stop(self):
         """End this worker, as all others do, once all is written."""

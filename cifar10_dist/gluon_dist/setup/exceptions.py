@@ -9,10 +9,11 @@ import os
 import sys
 import traceback
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.failure import NotSaved, UsageError
 from gluon_dist.common.messages import say
 from gluon_dist.contract import USAGE
 
+TOLD = UsageError, NotSaved  # in a line: where in the program does not matter
 before_end = []  # functions to call before a process is ended: they let files be finished
 
 
@@ -28,8 +29,7 @@ def end_on_exceptions(mxnet=None):
 
 def end_with_traceback(kind, error, where, advice=None):
     """End this process at once, as on an exception that nobody caught."""
-    is_mistake = issubclass(kind, UsageError)
-    if is_mistake:
+    if issubclass(kind, TOLD):
         say(f"error: {error}")
     else:
         traceback.print_exception(kind, error, where)
@@ -42,17 +42,18 @@ def end_with_traceback(kind, error, where, advice=None):
             pass
     for function in before_end:
         function()
-    os._exit(USAGE if is_mistake else 130 if issubclass(kind, KeyboardInterrupt) else 1)
+    statuses = {UsageError: USAGE, KeyboardInterrupt: 130}
+    os._exit(next((status for each, status in statuses.items() if issubclass(kind, each)), 1))
 
 
 def tell_mistakes_in_a_line():
-    """Let a UsageError end any process with a line, as those of a job; Python prints the frames."""
+    """Let some errors end any process with a line, as those of a job; Python prints the frames."""
     if sys.excepthook is sys.__excepthook__:  # a notebook has its own
         sys.excepthook = _tell_mistake
 
 
 def _tell_mistake(kind, error, where):
-    if issubclass(kind, UsageError):
+    if issubclass(kind, TOLD):
         end_with_traceback(kind, error, where)
     sys.__excepthook__(kind, error, where)
 
