@@ -17,6 +17,10 @@ class UsageError(Exception):
     """Something that the user can mend; the message says what, where and what to do."""
 
 
+class NotSaved(OSError):
+    """The last checkpoint could not be written, and why was said before."""
+
+
 class Diverged(Exception):
     """The training cannot go on, with no mistake in the program; the message says why."""
 

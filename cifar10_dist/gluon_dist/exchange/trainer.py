@@ -135,10 +135,11 @@ class Trainer(mx.gluon.Trainer):
         self.exchange = Exchange()  # until shapes are known
         self._ignores_stale, self._is_connected, self._batch_size = False, False, None
         self._share_weights()
-        if not any(param._deferred_init for param in self._params):
+        if self._connects_early and not any(param._deferred_init for param in self._params):
             self._connect()
 
     _updates_there = False  # the servers
+    _connects_early = True  # before the first step, if shapes are known
 
     def _check(self, update_on_kvstore: Optional[bool]) -> None:
         if self._workers.is_async:
@@ -338,7 +339,16 @@ class Trainer(mx.gluon.Trainer):
         store.pull(key, out=buffer)
         return buffer.asnumpy().tobytes()
 
+    def _require_shapes(self):
+        waiting = [param.name for param in self._params if param._deferred_init]
+        if waiting:
+            raise ValueError(
+                f"{waiting[0]}: its shape is not known yet, as this worker has had no example: say "
+                "in_units, in_channels"
+            )
+
     def _connect(self):
+        self._require_shapes()
         self._init_kvstore()
         ever = {*self._in_order, *self.learned}
         self._in_order = [param for param in self._ordered if param in ever]
