@@ -36,7 +36,7 @@ OTHERS = {  # flags of Slurm's programs, of rsync, of nbgrader, and of MXNet's l
 PROGRAM = re.compile(r"[\w./-]*?(\w+\.py)\b")
 FILES = [
     f"/{path.relative_to(ROOT).as_posix()}"
-    for room in ("cifar10_dist", "tools", "benchmarks", "notebooks", "tests", "docs")
+    for room in ("cifar10_dist", "tools", "benchmarks", "notebooks", "tests", "docs", "examples")
     for path in (ROOT / room).rglob("*.py")
 ]
 LINK = re.compile(r"\]\(([^)\s]+)")

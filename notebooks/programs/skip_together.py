@@ -30,12 +30,13 @@ def main(way):
         facts = {"rank": gd.rank(), "step": step, "scale": trainer.loss_scale}
         with mx.autograd.record():
             product = weight.data().astype("float16") * mx.nd.array([x], dtype="float16")
-            with amp.scale_loss(product.astype("float32"), trainer) as loss:
+            mean = product.astype("float32") / 2  # over an example of each worker
+            with amp.scale_loss(mean, trainer) as loss:
                 loss.backward()
         facts["gradient"] = float(weight.grad().asscalar())
         if way == "alone":
             trainer._amp_loss_scaler.look(weight)
-        trainer.step(2)  # an example of each worker
+        trainer.step(1)  # the loss is a mean already
         facts["sent as"] = weight.grad().dtype.__name__
         print(json.dumps({**facts, "weight": round(float(weight.data().asscalar()), 4)}))
     gd.store()._barrier()  # nobody leaves while others still need the servers

@@ -38,7 +38,7 @@ DOCUMENTED = {
         "exchange",
         "optimizer",
     ),
-    *("collect_state", "restore_state"),
+    *("collect_state", "restore_state", "params"),
 }
 HELD_AS = ("trainer", "_trainer")  # the names of a Trainer outside its room
 

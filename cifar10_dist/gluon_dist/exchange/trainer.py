@@ -163,6 +163,11 @@ class Trainer(mx.gluon.Trainer):
         return [param for param in self._params if param.grad_req != "null"]
 
     @property
+    def params(self) -> List[protocols.Parameter]:
+        """The parameters, in the order of the optimizer's numbers."""
+        return list(self._params)
+
+    @property
     def loss_scale(self) -> float:
         """The factor of ``amp.scale_loss``; 1 without it.
 

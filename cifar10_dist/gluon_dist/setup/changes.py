@@ -38,7 +38,10 @@ AFTER = (
     Change(corrections.warn_of_stale_gradients, MXNET),
 )
 # Only where a program asks for it.
-ASKED = (Change(corrections.keep_first_convolution, "MXNet 1.9.1 with oneDNN 2.4"),)
+ASKED = (
+    Change(exceptions.tell_mistakes_in_a_line, "every version of Python"),
+    Change(corrections.keep_first_convolution, "MXNet 1.9.1 with oneDNN 2.4"),
+)
 GROUPS = {
     "Before MXNet is imported:": BEFORE,
     "While it is imported:": (DURING,),

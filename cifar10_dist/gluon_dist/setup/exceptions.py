@@ -9,11 +9,6 @@ import os
 import sys
 import traceback
 
-from gluon_dist.common.failure import NotSaved, UsageError
-from gluon_dist.common.messages import say
-from gluon_dist.contract import USAGE
-
-TOLD = UsageError, NotSaved  # in a line: where in the program does not matter
 before_end = []  # functions to call before a process is ended: they let files be finished
 
 
@@ -29,10 +24,12 @@ def end_on_exceptions(mxnet=None):
 
 def end_with_traceback(kind, error, where, advice=None):
     """End this process at once, as on an exception that nobody caught."""
-    if issubclass(kind, TOLD):
-        say(f"error: {error}")
-    else:
+    status = getattr(kind, "exit_status", None)  # told in a line: where does not matter
+    if status is None:
         traceback.print_exception(kind, error, where)
+        status = 130 if issubclass(kind, KeyboardInterrupt) else 1
+    else:
+        print(f"{os.path.basename(sys.argv[0])}: error: {error}", file=sys.stderr)
     if advice:
         print(f"error: {advice}", file=sys.stderr)
     for stream in (sys.stdout, sys.stderr):
@@ -42,18 +39,20 @@ def end_with_traceback(kind, error, where, advice=None):
             pass
     for function in before_end:
         function()
-    statuses = {UsageError: USAGE, KeyboardInterrupt: 130}
-    os._exit(next((status for each, status in statuses.items() if issubclass(kind, each)), 1))
+    os._exit(status)
 
 
 def tell_mistakes_in_a_line():
-    """Let some errors end any process with a line, as those of a job; Python prints the frames."""
+    """Set sys.excepthook outside a job, too: a mistake in the use of a class ends with a line.
+
+    Python prints the frames of the program, which are no help where a file is missing.
+    """
     if sys.excepthook is sys.__excepthook__:  # a notebook has its own
         sys.excepthook = _tell_mistake
 
 
 def _tell_mistake(kind, error, where):
-    if issubclass(kind, TOLD):
+    if hasattr(kind, "exit_status"):
         end_with_traceback(kind, error, where)
     sys.__excepthook__(kind, error, where)
 

@@ -30,7 +30,7 @@ assert all(again[step] == accuracy for step, accuracy in first if step >= second
 # the loss scale is in a checkpoint
 net = mx.gluon.nn.Dense(1, in_units=1)
 net.initialize()
-trainer = mx.gluon.Trainer(net.collect_params(), "sgd")
+trainer = gluon_dist.Trainer(net.collect_params(), "sgd")
 trainer._amp_loss_scaler = amp.loss_scaler.LossScaler()
 assert "loss_scale" in str(optimizer_state.collect(trainer)[0]["loss_scaler"])
 # when the launcher gives up
