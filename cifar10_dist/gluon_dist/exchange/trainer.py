@@ -316,11 +316,19 @@ class Trainer(mx.gluon.Trainer):
                 f"{self._params_to_init[0].name}: its shape is not known yet, as this worker has "
                 "had no example: say in_units, in_channels"
             )
+        has_sums = self._marks.has_sums()
         self._marks.bring_back(with_sums=False)
+        if has_sums and not self._is_any_fresh():
+            raise ValueError("after allreduce_grads() comes update(), not step(): it adds up again")
         self._settle_places()
         self._settle_freshness()
         self.exchange.rescale = self._scale / self._batch_size if self._batch_size else None
         self.exchange.add_up()
+
+    def _is_any_fresh(self):
+        """Tell whether backward has reached anything, on any worker."""
+        reached = any(flag for param in self.learned for flag in is_fresh(param))
+        return self._workers.all_reduce([reached])[0] > 0
 
     def _settle_places(self):
         """Bring gradients back to where they are added up: ``grad_req`` and casts move them.
