@@ -166,7 +166,18 @@ class Trainer(mx.gluon.Trainer):
             divided before. It may change from step to step.
         ignore_stale_grad : bool
             Leave parameters as they are that backward has reached on no device of any worker.
+
+        Raises
+        ------
+        ValueError
+            If a shape is not known yet, or sums of ``allreduce_grads`` wait for ``update``.
         """
+        if self._marks.has_sums():
+            self._marks.bring_back(with_sums=False)
+            if not self._is_any_fresh():
+                raise ValueError(
+                    "after allreduce_grads() comes update(), not step(), which adds up again"
+                )
         self._ignores_stale, self._batch_size = ignore_stale_grad, batch_size
         try:
             super().step(batch_size, ignore_stale_grad)
@@ -316,10 +327,7 @@ class Trainer(mx.gluon.Trainer):
                 f"{self._params_to_init[0].name}: its shape is not known yet, as this worker has "
                 "had no example: say in_units, in_channels"
             )
-        has_sums = self._marks.has_sums()
         self._marks.bring_back(with_sums=False)
-        if has_sums and not self._is_any_fresh():
-            raise ValueError("after allreduce_grads() comes update(), not step(): it adds up again")
         self._settle_places()
         self._settle_freshness()
         self.exchange.rescale = self._scale / self._batch_size if self._batch_size else None
