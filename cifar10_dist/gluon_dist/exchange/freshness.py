@@ -26,40 +26,44 @@ class Marks:
     """
 
     def __init__(self, params):
-        self._params, self._aside, self._summed = params, [], []
+        self._params, self._aside, self._summed = params, set(), set()
         _everyone.add(self)
 
     def set_aside_others(self):
         """Keep aside what the backward pass of this step has left to other Trainers."""
         own = set(self._params)
         for other in _everyone - {self}:
-            other._aside += other._take(own)
+            other._aside |= other._take(own)
 
     def void_others(self, devices):
         """Forget what was kept aside, where ``devices`` do not include its own: they had nothing.
 
         A gradient that is added to one before (``grad_req="add"``) stays.
         """
-        self._aside = [
+        self._aside = {
             (param, i)
             for param, i in self._aside
             if param.grad_req == "add" or param.list_ctx()[i] in devices
-        ]
+        }
 
     def note_sums(self):
         """Keep the marks for the update of these sums: without it they are of no use."""
         self._summed = self._take()
 
+    def has_sums(self):
+        """Tell whether sums wait for their update; the same on all workers."""
+        return bool(self._summed)
+
     def bring_back(self, with_sums):
         """Mark what was kept aside, and also what was summed; or forget the latter."""
-        for param, i in self._aside + (self._summed if with_sums else []):
+        for param, i in self._aside | (self._summed if with_sums else set()):
             param.list_data()[i]._fresh_grad = True
-        self._aside, self._summed = [], []
+        self._aside, self._summed = set(), set()
 
     def _take(self, but=()):
         """Take all marks away, and return whose they were: parameters, and numbers of devices."""
         known = [p for p in self._params if p._data is not None and p not in but]
-        found = [(param, i) for param in known for i, flag in enumerate(is_fresh(param)) if flag]
+        found = {(param, i) for param in known for i, flag in enumerate(is_fresh(param)) if flag}
         for param, i in found:
             param.list_data()[i]._fresh_grad = False
         return found

@@ -190,7 +190,8 @@ class Trainer(mx.gluon.Trainer):
         Raises
         ------
         ValueError
-            If a shape is still unknown, as this worker has had no example.
+            If a shape is still unknown, as this worker has had no example, or if sums of
+            ``allreduce_grads`` wait for ``update``.
         UserWarning
             By MXNet, if ``backward`` did not reach a parameter and ``ignore_stale_grad`` is False.
 
@@ -198,6 +199,12 @@ class Trainer(mx.gluon.Trainer):
         -----
         The ``step`` of Horovod's ``DistributedTrainer`` takes the examples of one worker.
         """
+        if self._marks.has_sums():
+            self._marks.bring_back(with_sums=False)
+            if not self._is_any_fresh():
+                raise ValueError(
+                    "after allreduce_grads() comes update(), not step(), which adds up again"
+                )
         self._ignores_stale, self._batch_size = ignore_stale_grad, batch_size
         try:
             super().step(batch_size, ignore_stale_grad)
@@ -387,6 +394,11 @@ class Trainer(mx.gluon.Trainer):
         self._settle_freshness()
         self.exchange.rescale = self._scale / self._batch_size if self._batch_size else None
         self.exchange.add_up()
+
+    def _is_any_fresh(self):
+        """Tell whether backward has reached anything, on any worker."""
+        reached = any(flag for param in self.learned for flag in is_fresh(param))
+        return self._workers.all_reduce([reached])[0] > 0
 
     def _settle_places(self):
         """Bring gradients back to where they are added up: ``grad_req`` and casts move them.
