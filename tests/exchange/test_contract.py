@@ -31,7 +31,7 @@ SGD = {"learning_rate": 0.1, "momentum": 0.9}
 DOCUMENTED = {
     *("devices", "learned", "learning_rate", "set_learning_rate", "loss_scale", "unsaved", "step"),
     *("update", "pull_weights", "measure_staleness", "explain", "exchange", "optimizer"),
-    *("collect_state", "restore_state"),
+    *("collect_state", "restore_state", "params"),
 }
 HELD_AS = ("trainer", "_trainer")  # the names of a Trainer outside its room
 

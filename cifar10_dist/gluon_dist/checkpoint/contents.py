@@ -34,7 +34,7 @@ class Contents:
         self._nets, self._trainers, self._workers = nets, trainers, workers
         found = {id(param) for param in self._params().values()}
         for trainer in trainers.values():
-            for param in trainer._params:
+            for param in trainer.params:
                 if id(param) not in found:
                     raise ValueError(
                         f"{param.name}: a trainer has it, and it is in no network of net "
@@ -146,7 +146,7 @@ class Contents:
     def _names_of(self, trainer):
         """Return the names of a trainer's parameters in the file, in the trainer's order."""
         names = {id(param): name for name, param in self._params().items()}
-        return [names[id(param)] for param in trainer._params]
+        return [names[id(param)] for param in trainer.params]
 
 
 def copy_of(param):

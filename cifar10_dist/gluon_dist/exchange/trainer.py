@@ -95,7 +95,8 @@ class Trainer(mx.gluon.Trainer):
         ordered = params.values() if hasattr(params, "values") else params
         self._in_order = [param for param in ordered if param.grad_req != "null"]
         self.devices: List[mx.Context] = self._contexts
-        # Those with gradients, in the order of the optimizer's numbers.
+        self.params = self._params  # all, in the order of the optimizer's numbers
+        # Those with gradients, in the same order.
         self.learned = [param for param in self._params if param.grad_req != "null"]
         if self._contains_sparse_grad or self._contains_sparse_weight:
             sparse = next(
