@@ -71,7 +71,8 @@ class Checkpoint:
     -----
     Not saved are your own variables beside ``facts``, and attributes of a scheduler or optimizer
     that are no plain numbers. An exception in the loop ends it without saving. A process has one
-    Checkpoint at work: a new one closes the one before.
+    Checkpoint at work: a new one closes the one before. Weights of unknown shapes are drawn in the
+    first step: by the seed of the loader, not by yours.
 
     In loops of your own, call :meth:`restore` before them, :meth:`save`, :meth:`should_stop`, and
     :meth:`close` after them.
