@@ -6,7 +6,7 @@ import random
 import sys
 import time
 import weakref
-from typing import Dict, Iterator, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple, Union
 
 from gluon_dist.checkpoint import files
 from gluon_dist.checkpoint.candidates import first_usable, look_elsewhere
@@ -74,7 +74,8 @@ class Checkpoint:
     -----
     Your own variables beside ``facts`` are not saved. Attributes of a scheduler or an optimizer are
     saved if they are plain numbers. An exception in the loop ends it without saving. A process has
-    one Checkpoint at work: a new one closes the one before.
+    one Checkpoint at work: a new one closes the one before. Weights of unknown shapes are drawn in
+    the first step: by the seed of the loader, not by yours.
 
     In loops of your own, call :meth:`restore` before them, then :meth:`save` and
     :meth:`should_stop`, and :meth:`close` after them::
@@ -136,11 +137,11 @@ class Checkpoint:
         self._contents = Contents(nets, trainers, self._workers)
         self._epoch, self._step = 0, 0  # finished epochs, and steps of the next
         self._in_epoch = False  # between the beginning of an epoch and that of its steps
-        self._saved_loader: Optional[Dict[str, object]] = None  # of the checkpoint's epoch
-        self._loader: Optional[Dict[str, object]] = None  # of this epoch
+        self._saved_loader: Optional[Mapping[str, object]] = None  # of the checkpoint's epoch
+        self._loader: Optional[Mapping[str, object]] = None  # of this epoch
         self.facts: Dict[str, object] = {}
         self._run: Optional[str] = None  # known once a checkpoint was looked for
-        self._session: Optional[Session] = None
+        self._session: Any = None  # a Session while it takes requests
         self._writer: Optional[Writer] = None  # of worker 0, while it is open
         self._is_open = False  # requests to stop wait for a step, and the prefix is held
         tell_mistakes_in_a_line()

@@ -43,7 +43,7 @@ class Saver:
         self._stopper.watch_training(workers)
         self._devices = workers.all_gather([len(trainer.devices)]).ravel().astype(int).tolist()
         self._facts = dict(facts)
-        self._job = self._facts.pop("job")
+        self._job = self._facts.pop("job", "")
         if trainer.unsaved and workers.rank == 0:
             warn(trainer.unsaved)
 
