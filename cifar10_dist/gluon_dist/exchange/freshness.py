@@ -13,7 +13,7 @@ from gluon_dist.common import protocols
 
 import mxnet as mx
 
-_everyone = weakref.WeakSet()
+_everyone: "weakref.WeakSet[Marks]" = weakref.WeakSet()
 
 
 class Marks:

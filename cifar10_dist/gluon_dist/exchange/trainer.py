@@ -121,7 +121,8 @@ class Trainer(mx.gluon.Trainer):
         self._compression_params = compression_params
         ordered = params.values() if hasattr(params, "values") else params
         # All workers have this order of layers. Names, which Gluon numbers, may differ.
-        self._ordered, self._in_order = list(ordered), []  # those that were ever learned
+        self._ordered = list(ordered)
+        self._in_order: List[protocols.Parameter] = []  # those that were ever learned
         self.devices: List[mx.Context] = self._contexts
         self._marks = Marks(self._params)
         if self._contains_sparse_grad or self._contains_sparse_weight:
@@ -133,7 +134,8 @@ class Trainer(mx.gluon.Trainer):
             )
         self.first_numbers = optimizer_state.numbers_of(self._optimizer)
         self.exchange = Exchange()  # until shapes are known
-        self._ignores_stale, self._is_connected, self._batch_size = False, False, None
+        self._ignores_stale, self._is_connected = False, False
+        self._batch_size: Optional[float] = None
         self._share_weights()
         if self._connects_early and not any(param._deferred_init for param in self._params):
             self._connect()
