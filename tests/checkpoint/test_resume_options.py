@@ -1,6 +1,7 @@
 """What a training goes on from: what the options say, what is whole, what fits."""
 
 import shutil
+from dataclasses import replace
 
 from gluon_dist.checkpoint import files as checkpoint
 
@@ -160,9 +161,10 @@ def test_files_of_another_worker_are_found_and_named(saved):
 def test_an_epoch_that_was_begun_with_another_batch_is_begun_again(saved):
     prefix, manifest = str(saved / "model"), checkpoint.find(str(saved / "model"))[0].manifest
     arrays = {name: mx.nd.array(array) for name, array in state(prefix, "0002").items()}
-    facts = dict(manifest, global_batch_size=7, worker_steps=[3])
+    program = {**manifest.program, "global_batch_size": 7}
+    begun = replace(manifest, step=3, worker_steps=[3], program=program)
     symbol, values = (saved / "model-symbol.json").read_text(), mx.nd.load(f"{prefix}-0002.params")
-    checkpoint.write(prefix, 2, 3, symbol, values, arrays, facts)
+    checkpoint.write(prefix, begun, symbol, values, arrays)
     said = go_on(saved, "--resume", "auto")
     assert "inside an epoch, with global batch size 7, which is 48 here" in said
     assert "model-0002: 2 epochs done" in said

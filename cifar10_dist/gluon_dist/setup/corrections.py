@@ -4,6 +4,7 @@ import atexit
 import base64
 import functools
 import pickle
+import signal
 import warnings
 import weakref
 
@@ -63,6 +64,8 @@ def finish_queued_work(mxnet):
             mxnet.nd.waitall()
         except Exception as error:  # of an operator whose result nobody has asked for
             end_with_traceback(type(error), error, error.__traceback__)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # as at Python's own end: see is_in_exit
         for store in list(stores):
             store.__del__()
             store.handle = None  # so that nothing is left for a second time

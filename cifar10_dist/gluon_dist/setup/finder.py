@@ -45,8 +45,10 @@ def register():
     if "mxnet" not in sys.modules:
         sys.meta_path.insert(0, Finder)
         return
-    from gluon_dist.setup import changes
+    from gluon_dist.setup import changes, environment
 
+    if environment.role() in ("server", "scheduler"):  # it serves inside its import of mxnet
+        return
     text = "import gluon_dist before mxnet: it is too late to set its threads"
     warnings.warn(text, stacklevel=3)
     changes.make_ready()
