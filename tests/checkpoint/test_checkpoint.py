@@ -227,7 +227,7 @@ def test_a_full_disk_is_told_and_the_checkpoint_before_stays(small_disk, tmp_pat
 
 
 FILL = """
-import mxnet as mx, os, sys
+import gluon_dist, mxnet as mx, os, sys
 from pathlib import Path
 from gluon_dist.checkpoint import files as checkpoint
 from gluon_dist.checkpoint.manifest import Manifest
