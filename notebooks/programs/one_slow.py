@@ -9,7 +9,7 @@ import sys
 import gluon_dist  # noqa: F401  before mxnet, from which no server returns
 from gluon_dist.common.failure import exit_with
 
-import lesson  # noqa: F401, I001  before what it finds
+import lesson  # noqa: F401  before what it finds
 import cifar10_dist
 from training import forward_backward
 
