@@ -9,7 +9,8 @@ Settings are chosen with these files, so that the test images stay unseen.
 import sys
 from pathlib import Path
 
-import gluon_dist  # noqa: F401
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cifar10_dist"))
+import mxnet_setup  # noqa: F401
 
 from mxnet.recordio import MXRecordIO
 

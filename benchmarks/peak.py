@@ -9,16 +9,18 @@ and the multiply-adds of each network's convolutions and dense layers for one im
 
 import argparse
 import json
+import sys
 import time
+from pathlib import Path
 
-import gluon_dist  # noqa: F401
-from gluon_dist.common.processor import processor_flags
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cifar10_dist"))
+import mxnet_setup  # noqa: F401
 
 import mxnet as mx
 import numpy as np
 from mxnet.contrib.amp.amp import bfloat16
 
-import lesson  # noqa: F401
+from ground.processor import processor_flags
 from networks.by_name import build_network
 
 IMAGE_SHAPE = (3, 32, 32)

@@ -4,13 +4,15 @@ import json
 import os
 import socket
 import struct
+import sys
+from pathlib import Path
 
-import gluon_dist  # noqa: F401  before mxnet, from which no server returns
-from gluon_dist.common.failure import exit_with
+sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
+import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
 
 import mxnet as mx
 
-import lesson  # noqa: F401
+from ground.failure import exit_with
 from networks.by_name import network_by_name
 from training import CrossEntropy, forward_backward
 

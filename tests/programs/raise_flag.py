@@ -4,11 +4,12 @@ import argparse
 import itertools
 import time
 
-import gluon_dist  # noqa: F401
-from gluon_dist.common.failure import exit_with
-from gluon_dist.workers.workers import Workers
+import mxnet_setup  # noqa: F401
 
 import mxnet as mx
+
+from ground.failure import exit_with
+from workers import Workers
 
 
 def main():

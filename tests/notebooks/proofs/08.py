@@ -2,6 +2,7 @@ import json
 import os
 import re
 import shlex
+import sys
 
 from command_line.parse import parse_args
 from helpers import ROOT
@@ -32,6 +33,7 @@ assert shapes[0] == shapes[1]
 cells = json.loads((ROOT / "notebooks" / "08-feed-the-devices.ipynb").read_text())["cells"]
 text = "\n".join("".join(cell["source"]) for cell in cells)
 command = re.search(r"^\$PY tools/launch.py(.*?)^```", text, re.S | re.M)[1]
+sys.path.append(str(ROOT / "tools"))
 import launch  # noqa: E402
 
 job = launch.parse_args(shlex.split(command.replace("\\\n", " ")))

@@ -1,0 +1,147 @@
+"""Every way of training can do what the documents say, and nobody uses more of it."""
+
+import ast
+import inspect
+import json
+import os
+
+import mxnet as mx
+import numpy as np
+import pytest
+from mxnet.gluon import nn
+
+from launching import ROOT
+from loader import Batch
+from trainers import create
+from trainers.asynchronous import AsyncTrainer
+from trainers.base import JobTrainer
+from trainers.buckets import Buckets
+from trainers.compression import HalfBuckets, TwoBits
+from trainers.horovod import HorovodBuckets
+from trainers.shared_memory import SharedBuckets, SharedMemory
+from trainers.step_times import TimedTrainer
+from trainers.worker_trainer import Exchange, WorkerTrainer
+from training import CrossEntropy, forward_backward, split_batch
+from workers import Workers
+
+TIME_BUDGET_S = 10
+SGD = {"learning_rate": 0.1, "momentum": 0.9}
+DOCUMENTED = {
+    *("devices", "learned", "learning_rate", "loss_scale", "unsaved", "loss_divisor", "step"),
+    *("pull_weights", "measure_staleness", "measure_steps", "explain"),
+    *("collect_state", "restore_state"),
+}
+HELD_AS = ("trainer", "_trainer")  # the names of a Trainer outside its room
+
+
+def kinds_of(base):
+    found = {kind for sub in base.__subclasses__() for kind in (sub, *kinds_of(sub))}
+    return sorted(found, key=lambda kind: kind.__name__)
+
+
+def public(kind):
+    return {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+
+
+def small_network():
+    net = nn.Dense(4, in_units=3, prefix="net_")
+    net.initialize(mx.init.Constant(1))
+    return net
+
+
+def shared_memory():
+    """Of one worker."""
+    memory = SharedMemory(os.memfd_create("test"), 0, 1)
+    memory.create_barrier()
+    return memory
+
+
+TRAINERS = {
+    WorkerTrainer: lambda params: WorkerTrainer(params, mx.optimizer.SGD(**SGD), lambda step: 0.1),
+    TimedTrainer: lambda params: TimedTrainer(params, mx.optimizer.SGD(**SGD), lambda step: 0.1),
+    AsyncTrainer: lambda params: AsyncTrainer(
+        params, mx.optimizer.SGD(**SGD), mx.kv.create("local")
+    ),
+}
+EXCHANGES = {
+    Buckets: lambda params: Buckets(),
+    HalfBuckets: lambda params: HalfBuckets(),
+    HorovodBuckets: lambda params: HorovodBuckets(),
+    SharedBuckets: lambda params: SharedBuckets(shared_memory()),
+    TwoBits: TwoBits,
+}
+
+
+def test_each_way_is_tried_here_and_the_contract_is_the_documented_one():
+    assert set(TRAINERS) == set(kinds_of(JobTrainer))
+    assert set(EXCHANGES) == set(kinds_of(Exchange))
+    attributes = JobTrainer.__doc__.partition("Attributes")[2]
+    assert all(f"    {name} : " in attributes or name in public(JobTrainer) for name in DOCUMENTED)
+    assert set(public(JobTrainer)) <= DOCUMENTED
+    assert all(inspect.getdoc(value) for value in public(JobTrainer).values() if value)
+
+
+@pytest.mark.parametrize("base", [JobTrainer, Exchange])
+def test_no_way_takes_other_arguments_or_has_public_members_of_its_own(base):
+    for kind in kinds_of(base):
+        for name, value in public(kind).items():
+            assert hasattr(base, name), f"{kind.__name__}.{name} is not in the contract"
+            if callable(value):
+                assert inspect.signature(value) == inspect.signature(getattr(base, name))
+
+
+def test_other_rooms_use_only_what_is_documented():
+    found = []
+    for path in sorted((ROOT / "cifar10_dist").rglob("*.py")):
+        if path.parent.name == "trainers":
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            holder = getattr(node, "value", None)
+            held_as = getattr(holder, "id", None) or getattr(holder, "attr", None)
+            if isinstance(node, ast.Attribute) and held_as in HELD_AS:
+                found.append((node.attr, f"{path.name}:{node.lineno}"))
+    assert len(found) > 10
+    assert [use for use in found if use[0] not in DOCUMENTED] == []
+
+
+@pytest.mark.parametrize("kind", TRAINERS)
+def test_every_trainer_does_a_job_from_its_first_step_to_its_checkpoint(kind):
+    net, workers = small_network(), Workers(mx.kv.create("local"))
+    trainer = TRAINERS[kind](net.collect_params())
+    create.share_weights(trainer)
+    batch = Batch(mx.nd.ones((2, 3)), mx.nd.zeros(2), 2)
+    parts = split_batch(batch, trainer.devices)
+    forward_backward(net, CrossEntropy(), *parts, trainer.loss_divisor(batch))
+    trainer.step(1)
+    trainer.pull_weights(workers)
+    assert net.weight.data()[0].asnumpy() == pytest.approx(1 + 0.1 * 0.75)  # softmax: 1/4 of each
+    assert [param.name for param in trainer.learned] == sorted(net.collect_params())
+    assert (trainer.learning_rate, trainer.loss_scale, trainer.explain()) == (0.1, 1, [])
+    assert set(trainer.measure_staleness(workers).values()) <= {0}
+    assert trainer.measure_steps() == []  # there is no other worker
+    assert_goes_on(trainer, TRAINERS[kind](small_network().collect_params()))
+
+
+def assert_goes_on(trainer, resumed):
+    """See that a Trainer takes what one of its kind has saved, or says that nothing is."""
+    facts, arrays = trainer.collect_state()
+    assert (facts is None) == bool(trainer.unsaved)
+    resumed.restore_state(json.loads(json.dumps(facts)), arrays)
+    assert resumed.collect_state()[0] == facts
+
+
+@pytest.mark.parametrize("kind", EXCHANGES)
+def test_the_only_worker_gets_its_own_gradients_back_from_every_exchange(kind):
+    net, store = small_network(), mx.kv.create("local")
+    params = net.collect_params()
+    exchange = EXCHANGES[kind](params)
+    exchange.move_gradients(params)
+    for key, name in enumerate(sorted(params)):
+        store.init(key, params[name].data())
+    exchange.connect(store, first_key=2)
+    with mx.autograd.record():
+        loss = (net(mx.nd.array([[1, 2, 3]])) ** 2).sum()
+    loss.backward()
+    exchange.add_up()
+    np.testing.assert_array_equal(net.weight.grad().asnumpy(), [[12, 24, 36]] * 4)  # 2 * 6 * x
+    assert all(isinstance(line, str) for line in exchange.explain())
