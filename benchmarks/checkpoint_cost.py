@@ -14,26 +14,23 @@ import csv
 import datetime
 import resource
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
 
+import gluon_dist
+from gluon_dist.checkpoint.saver import Saver
+from gluon_dist.checkpoint.session import Session
+from gluon_dist.workers.workers import Workers
+
+import mxnet as mx
+
+import lesson  # noqa: F401
+from networks.by_name import network_by_name
+from run.resume import Start
+from training import CrossEntropy, forward_backward
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "cifar10_dist"))
-
-import mxnet_setup  # noqa: E402, F401
-
-import mxnet as mx  # noqa: E402
-
-from networks.by_name import network_by_name  # noqa: E402
-from saving.resume import Start  # noqa: E402
-from saving.saver import Saver  # noqa: E402
-from saving.session import Session  # noqa: E402
-from trainers.worker_trainer import WorkerTrainer  # noqa: E402
-from training import CrossEntropy, forward_backward  # noqa: E402
-from workers import Workers  # noqa: E402
-
 EPOCH = 50_000  # images of CIFAR-10
 STEPS = 6  # enough to outlast the writing
 
@@ -57,7 +54,7 @@ def measure(args, folder):
     ctx = [mx.gpu(i) for i in range(mx.context.num_gpus())][:1] or [mx.cpu()]
     net = network_by_name(args.network, 10, (3, 32, 32), ctx)
     optimizer = mx.optimizer.create(args.optimizer)
-    trainer = WorkerTrainer(net.collect_params(), optimizer, lambda step: 0.001)
+    trainer = gluon_dist.Trainer(net.collect_params(), optimizer)
     data = [mx.nd.random.uniform(shape=(args.batch_size, 3, 32, 32), ctx=ctx[0])]
     label, loss = [mx.nd.zeros(args.batch_size, ctx=ctx[0])], CrossEntropy()
 

@@ -24,7 +24,7 @@ from measured import ROOT
 from report import Row
 from rungs import RUNGS
 
-# The default of a malloc setting: mxnet_setup leaves malloc alone when it finds one.
+# The default of a malloc setting: gluon_dist leaves malloc alone when it finds one.
 KEEPS_NOTHING = {"GLIBC_TUNABLES": "glibc.malloc.arena_test=8"}
 FLAGS = {*Path("/proc/cpuinfo").read_text().split()}
 # MXNet refuses bfloat16 on other processors.
@@ -254,14 +254,14 @@ def published(options):
     held_out = ROOT / "build" / "bench" / "held-out"
     job = [*LAUNCH, "-n", "2", "-s", "2", sys.executable]
     program = [*job, "cifar10_dist/cifar10_dist.py"]
-    part = ["--num-examples", str(QUICK_EXAMPLES), "--dtype", FAST_DTYPE]
+    part = ["--num-examples", str(QUICK_EXAMPLES)]
 
     def train(folder, *words):
         records = ["--data-train", f"{folder}/cifar10_train.rec"]
         return [*program, *records, "--data-val", f"{folder}/cifar10_val.rec", *words]
 
     def fast(settings, num_epochs, *words, folder=options.data):
-        always = ["--network", "fast", "--dtype", "auto", "--batch-size", "128"]
+        always = ["--network", "fast", "--dtype", FAST_DTYPE, "--batch-size", "128"]
         ends = ["--num-epochs", num_epochs, "--test-period", num_epochs]
         return partial(run, train(folder, *always, *settings, *ends, *words))
 

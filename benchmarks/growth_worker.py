@@ -9,7 +9,6 @@ numbers that are exchanged at once and all lie on one server.
 
 import argparse
 import statistics
-import sys
 import time
 from pathlib import Path
 
@@ -25,12 +24,9 @@ parser.add_argument("--two-bits", type=int, choices=(0, 1), default=0, help="in 
 parser.add_argument("--numbers", type=int, default=100, help="that are exchanged at once")
 args = parser.parse_args()
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cifar10_dist"))
-import mxnet_setup  # noqa: E402, F401
+from gluon_dist.common.failure import exit_with
 
-import mxnet as mx  # noqa: E402
-
-from ground.failure import exit_with  # noqa: E402
+import mxnet as mx
 
 WARM_UP = 2
 SERVER_0 = 840  # ps-lite puts key k on server 9973 k % servers; a multiple of 1 to 8

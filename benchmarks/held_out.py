@@ -9,8 +9,7 @@ Settings are chosen with these files, so that the test images stay unseen.
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cifar10_dist"))
-import mxnet_setup  # noqa: F401
+import gluon_dist  # noqa: F401
 
 from mxnet.recordio import MXRecordIO
 

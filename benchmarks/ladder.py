@@ -11,9 +11,7 @@ The eighth is malloc's, and is taken away from all roles by a GLIBC_TUNABLES in 
 
 import argparse
 import os
-import sys
 import time
-from pathlib import Path
 
 from rungs import RUNGS
 
@@ -27,26 +25,28 @@ has = [args.rungs > place for place in range(len(RUNGS))]
 loads_whole, has_threads, is_static, has_products, is_free = has[:5]
 updates_here, has_buckets, _, shares_memory = has[5:]
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cifar10_dist"))
-import mxnet_setup  # noqa: E402
+from gluon_dist.setup.process import usable_processors
+
+import lesson  # noqa: F401
 
 if not has_threads:  # as MXNet does by itself: half of the processors, but at least one
-    os.environ["OMP_NUM_THREADS"] = str(max(1, mxnet_setup.usable_processors() // 2))
-    del os.environ["MXNET_USE_NUM_CORES_OPERATOR_TUNING"]
+    half = max(1, usable_processors() // 2)
+    os.environ["OMP_NUM_THREADS"] = str(half)
+    os.environ["MXNET_USE_NUM_CORES_OPERATOR_TUNING"] = str(max(1, half // 2))
 
-import mxnet as mx  # noqa: E402
-import numpy as np  # noqa: E402
-from mxnet import autograd, gluon  # noqa: E402
+from gluon_dist.common.failure import exit_with
+from gluon_dist.exchange.buckets import Buckets
+from gluon_dist.exchange.optimizers import Adam
+from gluon_dist.exchange.shared_memory import SharedBuckets, share_memory
+from gluon_dist.exchange.trainer import Trainer
 
-from ground.failure import exit_with  # noqa: E402
-from loader import TrainLoader  # noqa: E402
-from networks.one_pixel import use_products  # noqa: E402
-from sources import synthetic  # noqa: E402
-from trainers.buckets import Buckets  # noqa: E402
-from trainers.optimizers import Adam  # noqa: E402
-from trainers.shared_memory import SharedBuckets, share_memory  # noqa: E402
-from trainers.worker_trainer import WorkerTrainer  # noqa: E402
-from workers import Workers  # noqa: E402
+import mxnet as mx
+import numpy as np
+from mxnet import autograd, gluon
+
+from loader import TrainLoader
+from networks.one_pixel import use_products
+from sources import synthetic
 
 
 def batches(images, labels, store):
@@ -71,6 +71,15 @@ def batches(images, labels, store):
         )
 
 
+class LadderTrainer(Trainer):
+    """Adds gradients up as this rung says, also in one process."""
+
+    def _choose_exchange(self):
+        if shares_memory:
+            return SharedBuckets(share_memory(self._workers, True, 0))
+        return Buckets()
+
+
 def main():
     """Train, and print how fast."""
     store = mx.kv.create((os.environ.get("DMLC_ROLE") and "dist") or "local")
@@ -90,10 +99,7 @@ def main():
     if has_buckets:
         for param in params.values():
             param._finish_deferred_init()
-        exchange = Buckets()
-        if shares_memory:
-            exchange = SharedBuckets(share_memory(Workers(store), True, 0))
-        trainer = WorkerTrainer(params, Adam(), lambda step: 0.001, store, exchange)
+        trainer = LadderTrainer(params, Adam(), kvstore=store)
     else:
         here = {"update_on_kvstore": False} if updates_here else {}
         trainer = gluon.Trainer(params, "adam", {"learning_rate": 0.001}, store, **here)

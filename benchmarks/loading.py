@@ -7,15 +7,14 @@ python benchmarks/loading.py published  each image through a function of its own
 
 import sys
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cifar10_dist"))
-import mxnet_setup  # noqa: F401
+import gluon_dist  # noqa: F401
 
 import mxnet as mx
 import numpy as np
 from mxnet import gluon
 
+import lesson  # noqa: F401
 from loader import TrainLoader
 from sources import synthetic
 from sources.augmentation import Augmentation

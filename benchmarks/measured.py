@@ -19,7 +19,7 @@ LIST = HERE / "results" / "measured.sha256"
 FILES = (
     "cifar10_dist/**/*.py",
     "tools/launch.py",
-    "tools/launcher/**/*.py",
+    "tools/gluon_launch/**/*.py",
     "benchmarks/peers/*",
     *(f"benchmarks/{name}.py" for name in ("ladder", "rungs", "loading", "peak", "growth_worker")),
     # steps and options

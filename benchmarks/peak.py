@@ -9,18 +9,16 @@ and the multiply-adds of each network's convolutions and dense layers for one im
 
 import argparse
 import json
-import sys
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cifar10_dist"))
-import mxnet_setup  # noqa: F401
+import gluon_dist  # noqa: F401
+from gluon_dist.common.processor import processor_flags
 
 import mxnet as mx
 import numpy as np
 from mxnet.contrib.amp.amp import bfloat16
 
-from ground.processor import processor_flags
+import lesson  # noqa: F401
 from networks.by_name import build_network
 
 IMAGE_SHAPE = (3, 32, 32)

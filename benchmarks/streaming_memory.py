@@ -26,7 +26,7 @@ def resident_mb():
 def measure(program, path, size, num_workers, num_examples):
     """Return the MB after each of EPOCHS."""
     sys.path.insert(0, program)
-    import mxnet_setup  # noqa: F401
+    import gluon_dist  # noqa: F401
 
     from command_line.parse import parse_args
     from loader import create_loaders
@@ -50,7 +50,7 @@ def measure(program, path, size, num_workers, num_examples):
 
 def main(program=str(HERE / "cifar10_dist")):
     sys.path[:0] = [program, str(HERE / "tests")]
-    import mxnet_setup  # noqa: F401
+    import gluon_dist  # noqa: F401
 
     from record_files import write
 

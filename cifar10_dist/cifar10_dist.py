@@ -14,35 +14,32 @@ Read ``train`` from top to bottom: it is the lesson. What a step does stands in 
 every role; servers and the scheduler never return from its first import.
 """
 
-import mxnet_setup  # noqa: F401  first: MXNet reads these settings when it is imported
-
-import mxnet as mx
+import gluon_dist as gd  # first: before mxnet
+from gluon_dist.checkpoint.session import Session
+from gluon_dist.common.failure import exit_with
+from gluon_dist.workers.workers import Workers
 
 from command_line.devices import choose_devices
 from command_line.options import options_of
 from command_line.parse import parse_args
-from ground.failure import exit_with
-from ground.versions import versions
 from loader import create_loaders
 from networks.create import create_network
 from networks.mirror import network_to_test
-from run.precision import choose_dtype, use_mixed_precision
+from run.precision import use_mixed_precision
 from run.progress import measure_reading
+from run.resume import begin_or_resume
 from run.run import Run, introduce
-from saving.module_files import network_of_module
-from saving.resume import begin_or_resume
-from saving.session import Session
+from run.trainer import create_trainer
+from run.versions import versions
 from sources.images import ImageSource
-from trainers.create import create_trainer
 from training import CrossEntropy, evaluate, forward_backward, split_batch
-from workers import Workers, average_statistics
 
 
 def main(argv=None):
     """Train as the command line says; return the exit status."""
     args = parse_args(argv)
     if args.test_io:
-        workers = Workers(mx.kv.create(args.kv_store))
+        workers = Workers(gd.store(args.kv_store))
         train_loader, _ = create_loaders(args, ImageSource(args), workers)
         return measure_reading(train_loader, workers, args.disp_batches)
     with Session(args.model_prefix) as session:  # takes TERM and USR1: save and stop
@@ -55,7 +52,7 @@ def train(args, session):
     Parameters
     ----------
     args : argparse.Namespace
-    session : saving.session.Session
+    session : gluon_dist.checkpoint.session.Session
     """
     ctx = choose_devices(args)  # [gpu(0), gpu(1)], or [cpu(0)]
     images = ImageSource(args)
@@ -63,40 +60,36 @@ def train(args, session):
     loss.hybridize(static_alloc=True, static_shape=True)
 
     # The store connects the devices of this worker, and all workers through the servers.
-    store = mx.kv.create(args.kv_store)
-    workers = Workers(store)
+    workers = Workers(gd.store(args.kv_store))
     train_loader, test_loader = create_loaders(args, images, workers)  # of this worker's part
     settings = {"data": images.fingerprint, **options_of(args), **versions()}
     workers.agree(settings)  # a worker with others ends the job
 
     # From a checkpoint, or from the beginning. Parameters first; the optimizer's state below.
-    net = network_of_module(args, ctx, workers) or create_network(args, ctx, images)
+    net = create_network(args, ctx, images)
     start = begin_or_resume(args, settings, net, workers, train_loader, session)
     if start.is_end(args.num_epochs, args.target_accuracy):
-        workers.barrier()  # nobody leaves while others still need the servers
+        gd.barrier()  # nobody leaves while others still need the servers
         return 0
-    dtype = choose_dtype(args, net, workers, start.dtype)
-    use_mixed_precision(dtype)  # unless it is float32
-    trainer = create_trainer(args, dtype, net, ctx, store, workers, *start.steps)
+    use_mixed_precision(args.dtype)  # unless it is float32
+    trainer = create_trainer(args, net, workers, start.steps_per_epoch, start.steps_done)
     start.restore(trainer, net, workers)
-    run = Run(args, start, dtype, net, trainer, workers, session)  # reports, saves, stops
+    run = Run(args, start, net, trainer, workers, session)  # reports, saves, stops
     introduce(args, net, images, train_loader, trainer, workers)
-    if start.came_alone:  # saved by plain MXNet: is it as good as it was there?
-        run.loaded(evaluate(test_loader, net, ctx, workers))
 
     for epoch in range(start.epoch, args.num_epochs):
         for batch in run.batches(train_loader, epoch):  # ends early on a request to stop
             data, labels = split_batch(batch, ctx)  # a part for each device: split_and_load
-            # The losses are divided by the examples of all workers (dist_async: of this one), so
-            # that the sum of all gradients is the gradient of the mean loss.
-            divisor = trainer.loss_divisor(batch)
+            # The losses are divided by the examples of all workers, so that the sum of all
+            # gradients is the gradient of the mean loss. (float16 has a scale besides, else 1.)
+            divisor = batch.global_size / trainer.loss_scale
             outputs = forward_backward(net, loss, data, labels, divisor)
             trainer.step(1)  # adds gradients up over devices and workers, and updates the weights
             run.step_done(outputs, labels)
-        trainer.pull_weights(workers)  # dist_async: others have moved them on the servers
+        trainer.pull_weights()  # dist_async: others have moved them on the servers
         if run.save_if_stopped(epoch):
             break
-        average_statistics(net, workers)  # of BatchNorm, which each device has moved for itself
+        gd.average_statistics(net)  # of BatchNorm, which each device has moved for itself
         result = {}
         if run.is_test_due(epoch):
             # Each worker tests its part of the test set; they add up their counts.

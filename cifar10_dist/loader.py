@@ -4,11 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 
+from gluon_dist.common.failure import UsageError
+from gluon_dist.common.split import split_range
+
 import mxnet as mx
 import numpy as np
 
-from ground.failure import UsageError
-from ground.split import split_range
 from sampler import GlobalBatchSampler, epoch_permutation
 from sources.augmentation import Augmentation, memory_of
 
@@ -21,7 +22,7 @@ def create_loaders(args, images, workers):
     args : argparse.Namespace
         With ``batch_size`` (of one worker), ``seed`` and ``benchmark``.
     images : sources.images.ImageSource
-    workers : workers.Workers
+    workers : Workers
 
     Returns
     -------

@@ -1,18 +1,11 @@
 """Which examples a worker trains on."""
 
+from gluon_dist.workers.order import epoch_permutation, global_batches
+
 import numpy as np
 from mxnet.gluon.data.sampler import Sampler
 
-from ground.split import split_range
-
-
-def epoch_permutation(length, seed, epoch):
-    """Order in which all workers together visit the examples of an epoch, shape ``(length,)``.
-
-    It depends on ``(seed, epoch)`` alone, so that every worker finds the same one, in a restarted
-    job too, and none of the examples stays with one worker.
-    """
-    return np.random.RandomState([seed, epoch]).permutation(length)
+__all__ = ["GlobalBatchSampler", "SplitSampler", "epoch_permutation"]
 
 
 class SplitSampler(Sampler):
@@ -74,10 +67,9 @@ class GlobalBatchSampler(SplitSampler):
 
     def batches(self):
         """Yield ``(indices, size)`` for every step: this worker's part, and all workers' count."""
-        for first in range(0, self.length, self.global_batch_size):
-            whole = self.permutation[first : first + self.global_batch_size]
-            start, stop = split_range(len(whole), self.num_parts, self.part_index)
-            yield whole[start:stop], len(whole)
+        return global_batches(
+            self.permutation, self.global_batch_size, self.num_parts, self.part_index
+        )
 
     def __iter__(self):
         return (index for indices, _ in self.batches() for index in indices.tolist())

@@ -65,7 +65,7 @@ def forward_backward(net, loss, data, labels, divisor):
     data, labels : list of NDArray, shapes (n_i, C, H, W) and (n_i,)
         A part for each device.
     divisor : float
-        Examples of all devices of all workers, or what the Trainer says, see ``loss_divisor``.
+        Examples of all devices of all workers; for float16 divided by its loss scale.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def evaluate(loader, net, ctx, workers, top_k=0):
     net : callable
         Takes images (n, C, H, W) to scores (n, classes).
     ctx : list of mxnet.Context
-    workers : workers.Workers
+    workers : Workers
     top_k : int
         Also count an example as right whose label is among the ``top_k`` first; 0 for no.
 
@@ -108,7 +108,7 @@ def evaluate(loader, net, ctx, workers, top_k=0):
         outputs = [net(x) for x in data]
         for output, label in zip(outputs, labels):
             counts += _count(output.astype("float32"), label, top_k)
-    right, right_top_k, loss, num_examples = workers.sum(counts)
+    right, right_top_k, loss, num_examples = workers.all_reduce(counts)
     result = {"accuracy": right / num_examples, "loss": loss / num_examples}
     if top_k:
         result["top_k_accuracy"] = right_top_k / num_examples

@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from gluon_dist.common.failure import UsageError
+
 import mxnet as mx
 import numpy as np
 
-from ground.failure import UsageError
 from sources.addresses import MNIST
 from sources.download import DownloadError, fetch
 

@@ -14,6 +14,8 @@ import textwrap
 import time
 from pathlib import Path
 
+from gluon_dist.setup.process import usable_processors
+
 from IPython.display import HTML, display
 from PIL import Image
 from pygments import highlight
@@ -21,6 +23,9 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import DiffLexer, PythonLexer
 
 ROOT = Path(__file__).resolve().parent.parent
+# The lesson, and what notebooks look at: none of it is installed.
+FOLDERS = ("cifar10_dist", "notebooks/programs", "benchmarks", "tools")
+sys.path += [str(ROOT / folder) for folder in FOLDERS]
 STARTED = time.time()
 # The face of shown code: its colours are fixed, and the page around it may be light or dark.
 FACE = "color: black; background: #f8f8f8; font-family: monospace; white-space: pre; padding: 8px"
@@ -87,13 +92,11 @@ def ssh_hosts(count, rate=None):
 
 def took(data_name):
     """Print how long the notebook ran, on which machine, with which data."""
-    import mxnet_setup
-
     import mxnet as mx
 
     minutes = max(1, round((time.time() - STARTED) / 60))
     print(
-        f"Took {minutes} minute{'s' * (minutes > 1)} on {mxnet_setup.usable_processors()}"
+        f"Took {minutes} minute{'s' * (minutes > 1)} on {usable_processors()}"
         f" processors, {mx.context.num_gpus()} GPUs, MXNet {mx.__version__}, data {data_name},"
         f" on {time.strftime('%Y-%m-%d')}"
     )

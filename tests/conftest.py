@@ -4,7 +4,7 @@ import importlib.util
 import os
 from collections import defaultdict
 
-import mxnet_setup  # noqa: F401  before any test imports mxnet
+import gluon_dist  # noqa: F401  before any test imports mxnet
 
 import pytest
 from hypothesis import settings

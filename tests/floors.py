@@ -10,7 +10,7 @@ def imported(path):
             for name in node.names:
                 yield name.name, node.lineno
         elif isinstance(node, ast.ImportFrom):
-            for name in node.names:  # it may be a room, as in `from launcher import job`
+            for name in node.names:  # it may be a room, as in `from gluon_launch import job`
                 yield f"{node.module}.{name.name}", node.lineno
 
 

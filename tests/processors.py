@@ -1,8 +1,8 @@
 """What the processor of this machine can compute, for tests that need it."""
 
-import pytest
+from gluon_dist.common.processor import processor_flags
 
-from ground.processor import processor_flags
+import pytest
 
 HAS_AVX512 = "avx512bw" in processor_flags()  # else MXNet refuses bfloat16
 

@@ -3,8 +3,9 @@
     python tests/smoke_pythons.py [3.8 3.12]        (make test-pythons PYTHONS="3.8 3.12")
 
 Each gets an environment of its own in build/venvs, with the packages that training needs (no
-notebooks, no test tools) in the versions of constraints.txt. Interpreters come from PATH and from
-pyenv's folder. Exit status: 0 if all trained; 1 if one did not; 2 if one is not here.
+notebooks, no test tools) in the versions of constraints.txt. Then the project is installed there,
+and gluon-launch starts a program. Interpreters come from PATH and from pyenv's folder. Exit status:
+0 if all trained; 1 if one did not; 2 if one is not here.
 """
 
 import os
@@ -49,7 +50,7 @@ def environment(version, python):
         lock = ["-c", ROOT / "constraints.txt"]
         # Compiling what is not imported would take longer than the training.
         subprocess.run([*pip, "install", "-q", "--no-compile", *PACKAGES, *lock], check=True)
-        libraries = ROOT / "cifar10_dist" / "ground" / "libraries.py"
+        libraries = ROOT / "cifar10_dist" / "gluon_dist" / "setup" / "libraries.py"
         subprocess.run([venv / "bin" / "python", libraries], check=True)
         ready.write_text(constraints)
     return venv / "bin" / "python"
@@ -69,6 +70,21 @@ def smoke(version, python, options="", workers=2):
     return done.stdout
 
 
+def smoke_installed(version, python):
+    """Install the project on one Python and start a job; return what all workers printed."""
+    folder = environment(version, python).parent
+    shutil.rmtree(ROOT / "build" / "lib", ignore_errors=True)  # modules that are gone, perhaps
+    install = ["-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-q"]
+    subprocess.run(
+        [folder / "python", *install, "--no-deps", "--no-build-isolation", ROOT], check=True
+    )
+    job = [folder / "gluon-launch", "-n", "2", "--timeout", "120", "python", "with_own_modules.py"]
+    programs = ROOT / "tests" / "programs"
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(job, cwd=programs, env=env, check=True, stdout=subprocess.PIPE, text=True)
+    return done.stdout
+
+
 def main(versions):
     status = 0
     for version in versions or VERSIONS:
@@ -80,6 +96,7 @@ def main(versions):
         print(f"Python {version}: {python}", flush=True)
         try:
             print(smoke(version, python), end="")
+            print(smoke_installed(version, python), end="")
             print(f"Python {version}: trained ({time.monotonic() - start:.0f} s)", flush=True)
         except subprocess.CalledProcessError as error:
             print(f"{error.stdout or ''}Python {version}: FAILED: {error}", flush=True)

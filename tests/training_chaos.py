@@ -23,11 +23,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import mxnet_setup  # noqa: F401
+import gluon_dist  # noqa: F401
+from gluon_dist.checkpoint.files import Broken
 
 from launching import cluster, on_hosts, why_no_cluster
 from restarting import GLOBAL_BATCH, OPTIONS, PROGRAM, Job, assert_same
-from saving.checkpoint import Broken
 
 LIMIT_S = 300  # for a training with its restarts: 20 s on an idle machine
 STARTS = 4  # of the launcher, by a harness that starts it again

@@ -1,101 +1,13 @@
 #!/usr/bin/env python3
-"""Start a distributed MXNet job, watch it, and stop it.
+"""The command gluon-launch, from this folder and with any Python: nothing need be installed."""
 
-    launch.py -n N [-s N] [-H HOSTS] [options] COMMAND
-
-On this machine, two workers and two servers:
-    python tools/launch.py -n 2 python train.py --kv-store dist
-On the hosts of a file, after a copy of this folder to each of them:
-    python tools/launch.py -n 4 -H hosts --sync-dst-dir /home/me/job "python /home/me/job/train.py"
-Only check whether the hosts are ready, or print what would be run:
-    python tools/launch.py -n 4 -H hosts --check python train.py
-    python tools/launch.py -n 4 -H hosts --dry-run python train.py
-"""
-
-import collections
-import os
-import signal
 import sys
+from pathlib import Path
 
-from launcher.job.environment import make_mask, overridden
-from launcher.job.statuses import USAGE, UsageError
-from launcher.options.flags import create_parser
-from launcher.options.plan import plan
-from launcher.starting.dryrun import describe_job
-from launcher.starting.submit import script, submit
-from launcher.telling.output import Console, open_closed_streams
-from launcher.telling.record import Record, locked, make_folder
-from launcher.telling.writer import finish
-from launcher.watching.restarts import run_job
-from launcher.watching.signals import noted
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "cifar10_dist")]  # gluon_launch, gluon_dist
 
-
-def parse_args(argv=None):
-    """Read the command line; a mistake ends the program with one line and status 2."""
-    return create_parser(__doc__).parse_args(argv)
-
-
-def main(argv=None):
-    """Run a job from the command line; returns its exit status."""
-    open_closed_streams()
-    argv = sys.argv[1:] if argv is None else list(argv)
-    args = parse_args(argv)
-    try:
-        job = plan(args)
-        make_folder(args.job_dir)
-        if job.is_to_submit:
-            own_words = argv[: len(argv) - len(args.command)]
-            return hand_over(job, *script(job, own_words))
-    except UsageError as error:
-        print(f"launch.py: error: {error}", file=sys.stderr)
-        return USAGE
-    if args.dry_run:
-        print(describe_job(job).encode(errors="backslashreplace").decode())
-        return 0
-    return watch_over(job)
-
-
-def watch_over(job):
-    """Start a job, watch it to its end and tell of it; returns its exit status."""
-    options, requests = job.options, collections.deque()
-    mask = make_mask(job.command, os.environ, *job.env.values())
-    console = Console(requests, options.timestamps, options.show, mask, job.way.tells_hosts)
-    record = Record(options.job_dir, job, console.say, mask)
-    console.say(overridden(os.environ, job.way.fitting))
-    with noted(requests) as stops, locked(options.job_dir) as is_ours:
-        if is_ours:
-            status = run_job(job, console, record, requests)
-        else:
-            status = USAGE
-            what = "another job keeps its logs there: name another"
-            console.say(f"--job-dir {options.job_dir}: {what}")
-        return ended(status, [*console.writers, record.writer], stops)
-
-
-def hand_over(job, text, words, environ):
-    """Submit a job to its batch system and follow it; returns its exit status."""
-    if job.options.dry_run:
-        print(text.rstrip())
-        return 0
-    requests = collections.deque()
-    console = Console(requests)
-    with noted(requests) as stops:
-        return ended(submit(job, text, words, environ, console, requests), console.writers, stops)
-
-
-def ended(status, writers, stops):
-    """Wait until all output is taken; then give back the exit status."""
-    if not finish(writers, stops):
-        os._exit(status)  # at its end Python waits for whoever writes to the screen
-    return status
-
+from gluon_launch.main import main, parse_args, run  # noqa: E402, F401
 
 if __name__ == "__main__":
-    try:
-        try:
-            sys.exit(main())
-        finally:
-            sys.stdout.flush()
-    except BrokenPipeError:  # `--dry-run | head` has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(128 + signal.SIGPIPE)
+    run()

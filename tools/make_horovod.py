@@ -80,7 +80,7 @@ def build(python, mxnet, folder, log):
         write_down(log, *pip(venv), "install", "-r", tools, **settings)
         provide_libraries(venv / "bin" / "python")  # libgomp comes with g++
         (packages,) = venv.glob("lib/python*/site-packages")
-        # MXNet needs np.bool, which NumPy 1.24 removed: mxnet_setup.py puts it back elsewhere.
+        # MXNet needs np.bool, which NumPy 1.24 removed: gluon_dist puts it back elsewhere.
         line = "import numpy; vars(numpy).setdefault('bool', bool)\n"
         (packages / "numpy_name.pth").write_text(line)
         write_down(

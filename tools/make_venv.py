@@ -34,7 +34,7 @@ import sys
 print("version", *sys.version_info[:3], flush=True)
 import ctypes, ensurepip, ssl
 """
-LIBRARIES = ROOT / "cifar10_dist" / "ground" / "libraries.py"
+LIBRARIES = ROOT / "cifar10_dist" / "gluon_dist" / "setup" / "libraries.py"
 # Those of the user's settings of pip that say where packages come from. All others stay outside:
 # user, target or prefix, for instance, would install somewhere else.
 PIP_SETTINGS = (
@@ -162,10 +162,16 @@ def build(venv, wanted):
     requirements = ROOT / ("requirements.txt" if device == "gpu" else "requirements-cpu.txt")
     # The constraints name all that is needed. GluonCV asks for more: see requirements-common.txt.
     install = [*pip(venv), "install", "--no-deps"]
-    install += ["-r", requirements, "-r", ROOT / "constraints.txt"]
+    packages = ["-r", requirements, "-r", ROOT / "constraints.txt"]
     if not succeeds(python, "-m", "venv", "--clear", venv):
         return 1
-    if not succeeds(*install, **pip_settings(venv)):
+    settings = pip_settings(venv)
+    if not succeeds(*install, *packages, **settings):
+        return 1
+    # Debian 11's pip cannot install gluon_dist: before 21.3 a folder needed a setup.py for -e.
+    if not succeeds(*install, "pip>=21.3", **settings):
+        return 1
+    if not succeeds(*install, "--no-build-isolation", "-e", ROOT, **settings):
         return 1
     provide_libraries(venv / "bin" / "python")
     if has_horovod:

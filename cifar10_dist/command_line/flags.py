@@ -1,9 +1,20 @@
 """The flags of the program: all that is known of a flag stands in its entry in ``FLAGS``."""
 
+import hashlib
 import importlib.util
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from gluon_dist.common.processor import processor_flags
+from gluon_dist.setup.environment import (
+    is_launched,
+    max_restarts,
+    num_ring_workers,
+    num_servers,
+    uses_p3,
+)
 
 import mxnet as mx
 
@@ -23,7 +34,6 @@ from command_line.flag_types import (
     shape,
     triple,
 )
-from ground.environment import is_launched, max_restarts, num_ring_workers, num_servers, uses_p3
 
 
 def attribute_of(name):
@@ -64,12 +74,29 @@ class Flag:
         return getattr(args, attribute_of(self.name))
 
 
-def _names_a_folder(prefix):
+def names_a_folder(prefix):
+    """Tell whether ``--model-prefix`` ends where the files' names should begin."""
     return prefix and os.path.basename(prefix) in ("", ".", "..")
 
 
 def _cannot_be_written(path):
     return path and not os.access(os.path.dirname(os.path.abspath(path)), os.W_OK)
+
+
+def _lacks_avx512():
+    known = processor_flags()  # empty where the system does not list them
+    return known and "avx512bw" not in known
+
+
+def _is_symbol(a):
+    return a.network.endswith(".json")
+
+
+def _network_text(name):
+    """Return the name; for a file, what tells its content from others."""
+    if not name.endswith(".json"):
+        return name
+    return f"a file with SHA-256 {hashlib.sha256(Path(name).read_bytes()).hexdigest()[:12]}"
 
 
 def _default_resume(a):
@@ -100,15 +127,18 @@ FLAGS = {
              "if all workers are on one Linux host, with one CPU device each, without --gc-type; else on the servers"),
     ),
     "network": (
-        Flag("--network", str, "resnet18_v1", "NAME", "a GluonCV classifier, resnet (see --num-layers), or fast, which sets other defaults"),
+        Flag("--network", str, "resnet18_v1", "NAME", "a GluonCV classifier; resnet (see --num-layers); fast, which sets other defaults; "
+             "or PATH-symbol.json, a network that MXNet saved", agreed=_network_text,
+             checks=[(lambda a: _is_symbol(a) and not os.path.isfile(a.network), "--network {network}: no such file")]),
         Flag("--num-layers", positive, None, "N", "layers of --network resnet, as in MXNet's older examples: 6n+2, as for CIFAR-10; 18, 34, 50, 101, 152, "
              "200 or 269, as for ImageNet, with more than 28 pixels; default 20, with more than 32 pixels 50"),
         Flag("--num-classes", positive, 10, "N", "classes of the images"),
-        Flag("--dtype", ("float32", "float16", "bfloat16", "auto"), "float32", None, "type of convolutions and products; weights stay float32; "
-             "auto: on processors that have bfloat16, it or float32, whichever is faster in a short trial; else float32", steers=True,
-             checks=[(lambda a: a.kv_store == "dist_async" and a.dtype == "float16", "--dtype float16 and dist_async exclude each other: the servers cannot know how float16 gradients are scaled")],
+        Flag("--dtype", ("float32", "float16", "bfloat16"), "float32", None, "type of convolutions and products; weights stay float32", steers=True,
+             checks=[(lambda a: _is_symbol(a) and a.dtype in ("float16", "bfloat16"), "--dtype {dtype}: {network} is read as it is, without casts; take float32"),
+                     (lambda a: a.kv_store == "dist_async" and a.dtype == "float16", "--dtype float16 and dist_async exclude each other: the servers cannot know how float16 gradients are scaled")],
              device_checks=[(lambda a, kind, number: kind == "cpu" and a.dtype == "float16", "--dtype float16 needs a GPU; on the CPU try bfloat16"),
-                            (lambda a, kind, number: kind == "gpu" and a.dtype == "bfloat16", "--dtype bfloat16 needs a CPU; on GPUs try float16")]),
+                            (lambda a, kind, number: kind == "gpu" and a.dtype == "bfloat16", "--dtype bfloat16 needs a CPU; on GPUs try float16"),
+                            (lambda a, kind, number: a.dtype == "bfloat16" and _lacks_avx512(), "--dtype bfloat16: MXNet needs a processor with AVX-512; take float32")]),
     ),
     "data": (
         Flag("--data", ("auto", "cifar10", "synthetic"), "auto", None, "auto: CIFAR-10 from disk, else a download, else synthetic images"),
@@ -176,7 +206,7 @@ FLAGS = {
         Flag("--flip-test", ("0", "1", "last"), "0", None, "add the scores of each test image and its mirror image, in twice the time; "
              "last: after the last epoch only", fast="last"),
         Flag("--model-prefix", path, None, "PATH", "save checkpoints: PATH-0001.params, …", agreed=lambda prefix: "given" if prefix else "not given",
-             checks=[(lambda a: _names_a_folder(a.model_prefix), "--model-prefix {model_prefix}: a folder; add how its files begin, as in out/model")]),
+             checks=[(lambda a: names_a_folder(a.model_prefix), "--model-prefix {model_prefix}: a folder; add how its files begin, as in out/model")]),
         Flag("--save-period", positive, 1, "N", "epochs between two checkpoints; the last epoch is always saved"),
         Flag("--keep", positive, None, "N", "keep N checkpoints of this run; default: all", agreed=None,
              checks=[(lambda a: a.keep and not a.model_prefix, "--keep needs --model-prefix, the start of the file names")]),

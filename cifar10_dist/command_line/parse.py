@@ -3,10 +3,11 @@
 import argparse
 import difflib
 
+from gluon_dist.common.failure import UsageError
+from gluon_dist.common.messages import warn
+from gluon_dist.setup.environment import is_first_worker
+
 from command_line.flags import ALL, FLAGS, WITHOUT_EFFECT, attribute_of
-from ground.environment import is_first_worker
-from ground.failure import UsageError
-from ground.messages import warn
 
 DESCRIPTION = """\
 Train a network on CIFAR-10, on one device, several devices, or several workers.
@@ -70,14 +71,16 @@ def check_devices(args, kind, num_devices):
                 raise UsageError(message.format(num_devices=num_devices, **vars(args)))
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
+    """Raises :class:`UsageError` for a mistake."""
+
     def error(self, message):
         """Raise instead of printing the usage and exiting: see :func:`failure.exit_with`."""
         raise UsageError(message)
 
 
 def _create_parser():
-    parser = _Parser(
+    parser = Parser(
         prog="cifar10_dist.py",
         description=DESCRIPTION,
         epilog=ENDING,

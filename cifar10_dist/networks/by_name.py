@@ -3,9 +3,10 @@
 import contextlib
 import json
 
+from gluon_dist.common.failure import UsageError
+
 import mxnet as mx
 
-from ground.failure import UsageError
 from networks.by_symbol import SymbolNetwork
 from networks.fast import FastNetwork
 from networks.one_pixel import as_convolutions, use_products
@@ -17,8 +18,8 @@ def network_by_name(name, num_classes, image_shape, ctx, num_layers=None):
     Parameters
     ----------
     name : str
-        A GluonCV model, ``fast``, or ``resnet`` with ``num_layers``, as in MXNet's older
-        examples.
+        A GluonCV model, ``fast``, ``resnet`` with ``num_layers``, as in MXNet's older examples,
+        or a symbol's file, ``PATH-symbol.json``.
     num_classes : int
     image_shape : tuple of int
         (channels, height, width).
@@ -68,7 +69,8 @@ def build_network(name, num_classes, image_shape, num_layers=None):
         with contextlib.redirect_stdout(None):  # MXNet prints the shapes when it fails
             net.infer_shape(mx.nd.zeros((1,) + tuple(image_shape)))
         with mx.name.NameManager():
-            has_one_output = isinstance(net(mx.sym.var("data")), mx.sym.Symbol)
+            scores = net(mx.sym.var("data"))
+        has_one_output = isinstance(scores, mx.sym.Symbol) and len(scores.list_outputs()) == 1
     except (mx.MXNetError, AttributeError, AssertionError, TypeError, ValueError) as error:
         shape = ",".join(map(str, image_shape))
         reason = str(error).strip().splitlines()[-1][:200]
@@ -77,6 +79,10 @@ def build_network(name, num_classes, image_shape, num_layers=None):
         ) from None
     if not has_one_output:
         raise UsageError(f"--network {name}: does not give scores of the classes alone")
+    ((_, *classes),) = scores.infer_shape(data=(1, *image_shape))[1]
+    if classes != [num_classes]:
+        found = "x".join(map(str, classes))
+        raise UsageError(f"--num-classes {num_classes}: {name} has {found} classes")
     return net
 
 
@@ -86,8 +92,6 @@ def network_json(net):
     MXNet writes into the file how often the network was built before. Nobody needs those counts;
     they are set to zero.
     """
-    if isinstance(net, SymbolNetwork):
-        return net.text
     with mx.name.NameManager(), as_convolutions(net):
         graph = json.loads(net(mx.sym.var("data")).tojson())  # without the casts of --dtype
     for node in graph["nodes"]:
@@ -113,10 +117,12 @@ def _ask_for_gradient(net, images):
 
 
 def _build(name, num_classes, image_shape, num_layers):
+    if num_layers is not None and name != "resnet":
+        raise UsageError(f"--num-layers goes with --network resnet, not {name}")
     if name == "fast":
-        if num_layers is not None:
-            raise UsageError(f"--num-layers goes with --network resnet, not {name}")
         return FastNetwork(num_classes, image_shape[0])
+    if name.endswith(".json"):
+        return SymbolNetwork(name)
     # Here, as it takes a second to import.
     from gluoncv.model_zoo import get_model, get_model_list
 
@@ -129,8 +135,6 @@ def _build(name, num_classes, image_shape, num_layers):
             f"--network {name}: not a GluonCV model; try resnet18_v1, cifar_resnet20_v2, "
             "mobilenet0.25, or resnet with --num-layers 20"
         )
-    if num_layers is not None:
-        raise UsageError(f"--num-layers goes with --network resnet, not {name}")
     try:
         return get_model(name, classes=num_classes)
     except (TypeError, ImportError, AssertionError, ValueError) as error:

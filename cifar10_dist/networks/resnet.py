@@ -4,10 +4,10 @@ Their ``symbols/resnet.py`` has two kinds of residual networks (He et al. 2016, 
 and takes the height of the images to choose one.
 """
 
+from gluon_dist.common.failure import UsageError
+
 from gluoncv.model_zoo.cifarresnet import CIFARResNetV2, get_cifar_resnet
 from gluoncv.model_zoo.resnet import BasicBlockV2, BottleneckV2, ResNetV2
-
-from ground.failure import UsageError
 
 # For images of more than 28 pixels: layers, and blocks in each of the four stages.
 IMAGENET = {

@@ -6,19 +6,19 @@ import math
 import os
 import time
 
-from ground.failure import UsageError
-from ground.messages import warn
+from gluon_dist.common.failure import UsageError
+from gluon_dist.common.messages import warn
 
 
-def run_name(args, dtype, num_workers, num_devices):
+def run_name(args, num_workers, num_devices):
     """Return a name that tells runs apart, such as ``resnet20-2workers-1device-batch128-float32``.
 
     The batch size is that of one worker, and the devices are, too.
     """
-    network = f"{args.network}{args.num_layers or ''}"
+    network = f"{os.path.basename(args.network)}{args.num_layers or ''}"
     counts = ((num_workers, "worker"), (num_devices, "device"))
     words = (f"{count}{word}{'s' * (count > 1)}" for count, word in counts)
-    return "-".join([network, *words, f"batch{args.batch_size}", dtype])
+    return "-".join([network, *words, f"batch{args.batch_size}", args.dtype])
 
 
 def gradient_norm(trainer):
@@ -26,7 +26,7 @@ def gradient_norm(trainer):
 
     Parameters
     ----------
-    trainer : trainers.base.JobTrainer
+    trainer : gluon_dist.Trainer
         In ``dist_async`` the gradient is this worker's own, else that of all workers.
     """
     grads = [param.list_grad()[0].astype("float32") for param in trainer.learned]

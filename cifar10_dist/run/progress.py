@@ -6,12 +6,13 @@ import sys
 import time
 from pathlib import Path
 
+from gluon_dist.common.finite import warn_of_loss
+from gluon_dist.common.messages import report
+
 import mxnet as mx
 import numpy as np
 from tqdm import tqdm
 
-from ground.finite import warn_of_loss
-from ground.messages import report
 from run.metrics import Metrics
 
 
@@ -21,7 +22,7 @@ def measure_reading(loader, workers, disp_batches):
     Parameters
     ----------
     loader : loader.TrainLoader
-    workers : workers.Workers
+    workers : Workers
     disp_batches : int
         Batches between two lines.
     """

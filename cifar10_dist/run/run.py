@@ -2,16 +2,20 @@
 
 from collections import deque
 
+from gluon_dist.checkpoint.saver import Saver
+from gluon_dist.common.finite import check_parameters, warn_of_scores
+from gluon_dist.common.messages import report, warn
+
 import numpy as np
 
 from command_line.options import explain_defaults
-from ground.finite import check_parameters, warn_of_scores
-from ground.messages import report, warn
+from networks.by_name import network_json
 from run.metrics import gradient_norm, run_name, train_results
 from run.progress import Progress, profiled
 from run.seeds import draws_numbers, seed_step
 from run.slow_worker import SlowWorker
-from saving.saver import Saver
+from run.trainer import explain_choices
+from run.versions import all_versions
 
 STEPS_AHEAD = 2  # that Python may queue before MXNet has computed them
 
@@ -22,14 +26,12 @@ class Run:
     Parameters
     ----------
     args : argparse.Namespace
-    start : saving.resume.Start
+    start : run.resume.Start
         Where the training begins.
-    dtype : str
-        What the network computes in.
     net : mxnet.gluon.HybridBlock
-    trainer : trainers.base.JobTrainer
-    workers : workers.Workers
-    session : saving.session.Session
+    trainer : gluon_dist.Trainer
+    workers : Workers
+    session : gluon_dist.checkpoint.session.Session
         Takes requests to stop.
 
     Attributes
@@ -39,10 +41,15 @@ class Run:
         asked to stop.
     """
 
-    def __init__(self, args, start, dtype, net, trainer, workers, session):
+    def __init__(self, args, start, net, trainer, workers, session):
         self._args, self._start, self._net = args, start, net
         self._trainer, self._workers, self._stopper = trainer, workers, session.stopper
-        self._saver = Saver(args, start.describe(dtype), start, net, trainer, workers, session)
+        facts = dict(start.facts, versions=all_versions())
+        symbol = network_json(net) if args.model_prefix else None
+        self._saver = Saver(
+            *(args.model_prefix, args.save_period, args.keep),
+            *(facts, start, net, symbol, trainer, workers, session),
+        )
         self._epoch, self._steps_done = start.epoch, start.step  # where the loop is
         self.is_over, self._queued = False, deque()
         self._trained = 0.0, (), ()  # of an epoch: seconds, what was counted, what its steps took
@@ -51,7 +58,7 @@ class Run:
         if args.gc_type == "fp16":
             self._advice += ", or leave out --gc-type fp16"
         self._is_seeded = draws_numbers(net, args.optimizer)
-        name = run_name(args, dtype, workers.count, len(trainer.devices))
+        name = run_name(args, workers.count, len(trainer.devices))
         self._progress = Progress(
             workers.rank,
             start.steps_per_epoch,
@@ -116,13 +123,8 @@ class Run:
         self._queued.clear()
         check_parameters(self._net, f"Epoch {epoch}", self._advice)
         # All is computed: the check has waited for it.
-        self._trained = *self._progress.trained(), self._trainer.measure_steps()
+        self._trained = *self._progress.trained(), self._trainer.exchange.measure_steps()
         return self._saver.stopped_within(epoch, self._steps_done)
-
-    def loaded(self, result):
-        """Report the test of a network that was loaded, before its first step."""
-        tested = f"Epoch {self._start.epoch - 1}: Test_acc {result['accuracy']:f}"
-        self._progress.say(f"{tested} before the first step")
 
     def is_test_due(self, epoch):
         """Tell whether to evaluate now: every ``--test-period`` epochs, and after the last."""
@@ -168,12 +170,12 @@ class Run:
         slow_worker : str or None
             A line about a worker that all others wait for.
         """
-        found = self._trainer.measure_staleness(self._workers)
+        found = self._trainer.measure_staleness()
         seconds, counts, steps = self._trained
         computing, waiting = np.reshape(steps, (-1, 2)).T
         waited, speed = waiting.sum(), counts[-1] / max(seconds, 1e-9)
         described = self._slow_worker.add(computing[1:])
-        rows = self._workers.gather([speed, seconds - waited, waited, *described, *counts])
+        rows = self._workers.all_gather([speed, seconds - waited, waited, *described, *counts])
         for rank, (speed, computed, waited) in enumerate(rows[:, :3]):
             found[f"samples_per_s_worker_{rank}"] = speed
             if steps:
@@ -191,10 +193,11 @@ def introduce(args, net, images, loader, trainer, workers):
         return
     ctx = trainer.devices
     report(
-        f"{getattr(net, 'title', args.network)} on {images.name}: {workers.count} worker(s), "
+        f"{args.network} on {images.name}: {workers.count} worker(s), "
         f"{len(ctx)} device(s) each ({', '.join(map(str, ctx))}), "
         f"kvstore {workers.store_type}, batch size {args.batch_size} a worker, "
         f"{loader.global_batch_size} in all, {len(loader)} steps an epoch"
     )
-    for line in (*explain_defaults(args), *trainer.explain()):
+    chosen = explain_choices(args, workers)
+    for line in (*explain_defaults(args), *trainer.explain(), *chosen):
         report(line)

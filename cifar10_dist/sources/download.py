@@ -10,8 +10,9 @@ import time
 import urllib.request
 from pathlib import Path
 
-from ground.failure import UsageError
-from ground.messages import say
+from gluon_dist.common.failure import UsageError
+from gluon_dist.common.messages import say
+
 from sources.addresses import CIFAR10
 
 TIMEOUT_S = 5  # to connect, and for each read

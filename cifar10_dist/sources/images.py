@@ -8,11 +8,12 @@ import hashlib
 import os
 from pathlib import Path
 
+from gluon_dist.common.failure import UsageError
+from gluon_dist.common.messages import warn
+
 import mxnet as mx
 import numpy as np
 
-from ground.failure import UsageError
-from ground.messages import warn
 from sources import records, synthetic
 from sources.addresses import CIFAR10
 from sources.augmentation import Augmentation

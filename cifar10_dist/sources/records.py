@@ -8,12 +8,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from gluon_dist.common.failure import UsageError
+
 import mxnet as mx
 import numpy as np
 from mxnet import recordio
 from PIL import Image, ImageFile, ImageOps, JpegImagePlugin
 
-from ground.failure import UsageError
 from sources.augmentation import PIECE, centre
 
 SMALL = 3 * 64 * 64  # values; images with fewer are decoded by one thread

@@ -1,17 +1,13 @@
 """The checks of notebook 02: a step in pieces, a stranger's log, a prediction of memory."""
 
-import sys
-from pathlib import Path
-
 import mxnet as mx
 import numpy as np
+from device_memory import count_bytes, output_bytes
 from mxnet import autograd, gluon
 from mxnet.gluon import nn
 
+import helpers  # noqa: F401  knows where the next module is
 from checks import say
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "programs"))
-from device_memory import count_bytes, output_bytes
 
 loss = gluon.loss.SoftmaxCrossEntropyLoss()
 

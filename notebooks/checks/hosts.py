@@ -2,10 +2,11 @@
 
 import tempfile
 
+from gluon_dist.workers.group import share_gpus
+
 from host_jobs import dry_run, placement
 
 from checks import say
-from command_line.devices import share_gpus
 
 # What was kept of a job of four workers on three hosts, and the lines of train.py it names.
 STRANGERS_LOG = """\

@@ -4,15 +4,13 @@ import json
 import os
 import socket
 import struct
-import sys
-from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
-import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
+import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+from gluon_dist.common.failure import exit_with
 
 import mxnet as mx
 
-from ground.failure import exit_with
+import lesson  # noqa: F401
 from networks.by_name import network_by_name
 from training import CrossEntropy, forward_backward
 

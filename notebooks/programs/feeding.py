@@ -6,7 +6,7 @@ import shutil
 import time
 from pathlib import Path
 
-import mxnet_setup
+from gluon_dist.setup.process import usable_processors
 
 import mxnet as mx
 import numpy as np
@@ -102,7 +102,7 @@ def write_toy(sides):
 
 def native(path, batch_size, shape=(3, 32, 32), **options):
     """Open a RecordIO file of images with MXNet's own reader."""
-    options = {"preprocess_threads": mxnet_setup.usable_processors(), "verbose": False, **options}
+    options = {"preprocess_threads": usable_processors(), "verbose": False, **options}
     return mx.io.ImageRecordIter(
         path_imgrec=str(path), data_shape=shape, batch_size=batch_size, **options
     )

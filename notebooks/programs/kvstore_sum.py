@@ -1,15 +1,10 @@
 """Every worker pushes an array from each of two devices, and prints what comes back."""
 
-import sys
-from pathlib import Path
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
-import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
+import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+from gluon_dist.common.failure import exit_with
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
-
-from ground.failure import exit_with
-from workers import Workers
 
 
 def main():
@@ -24,7 +19,7 @@ def main():
     one_line = " ".join(str(total.asnumpy()).split())
     print(f"rank {store.rank} of {store.num_workers} pulls {one_line}")
 
-    ranks = Workers(store).sum_float32([store.rank, 1])
+    ranks = Workers(store).all_reduce([store.rank, 1])
     print(f"rank {store.rank} of {store.num_workers} adds up ranks and workers: {ranks}")
     store._barrier()  # nobody leaves while others still need the servers
 

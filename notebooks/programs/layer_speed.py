@@ -7,15 +7,14 @@ says if this processor cannot compute the type.
 import json
 import sys
 import time
-from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
-import mxnet_setup  # noqa: F401  before mxnet: it sets the number of threads
+import gluon_dist  # noqa: F401  before mxnet: it sets the number of threads
 
 import mxnet as mx
 from mxnet.contrib import amp
 from mxnet.gluon import nn
 
+import lesson  # noqa: F401
 from training import forward_backward
 
 DEPTH = 4  # layers of a stack

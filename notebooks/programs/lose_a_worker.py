@@ -3,16 +3,13 @@
 import os
 import signal
 import sys
-from pathlib import Path
 
 if __name__ == "__main__":
     signal.alarm(200)  # s until this process ends in any case, whatever it waits for
-sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
-import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
+import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+from gluon_dist.common.failure import exit_with
 
 import mxnet as mx
-
-from ground.failure import exit_with
 
 
 def main(kind):

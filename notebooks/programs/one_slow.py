@@ -5,13 +5,12 @@ It takes the program's own flags.
 
 import os
 import sys
-from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
-import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
+import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+from gluon_dist.common.failure import exit_with
 
+import lesson  # noqa: F401  before what it finds
 import cifar10_dist
-from ground.failure import exit_with
 from training import forward_backward
 
 

@@ -6,49 +6,40 @@ Multiplications run in float16 on a CPU too, so this needs no GPU. For two worke
 
 import json
 import sys
-from pathlib import Path
-from types import SimpleNamespace
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
-import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
+import gluon_dist as gd  # before mxnet, from which no server returns
+from gluon_dist.common.failure import exit_with
 
 import mxnet as mx
 from mxnet.contrib import amp
 from mxnet.contrib.amp.loss_scaler import LossScaler
-
-from ground.failure import exit_with
-from trainers.buckets import Buckets
-from trainers.create import share_weights
-from trainers.worker_trainer import WorkerTrainer
 
 INPUTS = {0: [1, 1, 1, 1], 1: [1, 4, 1, 1]}  # of each rank; 4 is too much for the first scale
 
 
 def main(way):
     amp.init(target_dtype="float16")
-    store = mx.kv.create("dist_sync")
     params = mx.gluon.ParameterDict()
     weight = params.get("weight", shape=(1,), init="ones")
     params.initialize()
-    sgd = mx.optimizer.SGD(learning_rate=0.1)
-    trainer = WorkerTrainer(params, sgd, lambda step: 0.1, store, Buckets())
+    trainer = gd.Trainer(params, "sgd", {"learning_rate": 0.1})
     amp.init_trainer(trainer)
     if way == "alone":
         trainer._amp_loss_scaler = OwnGradients()
-    share_weights(trainer)
-    for step, x in enumerate(INPUTS[store.rank]):
-        facts = {"rank": store.rank, "step": step, "scale": trainer.loss_scale}
+    for step, x in enumerate(INPUTS[gd.rank()]):
+        facts = {"rank": gd.rank(), "step": step, "scale": trainer.loss_scale}
         with mx.autograd.record():
             product = weight.data().astype("float16") * mx.nd.array([x], dtype="float16")
-            loss = product.astype("float32") / trainer.loss_divisor(SimpleNamespace(global_size=2))
-        loss.backward()
+            mean = product.astype("float32") / 2  # over an example of each worker
+            with amp.scale_loss(mean, trainer) as loss:
+                loss.backward()
         facts["gradient"] = float(weight.grad().asscalar())
         if way == "alone":
             trainer._amp_loss_scaler.look(weight)
-        trainer.step(1)
+        trainer.step(1)  # the loss is a mean already
         facts["sent as"] = weight.grad().dtype.__name__
         print(json.dumps({**facts, "weight": round(float(weight.data().asscalar()), 4)}))
-    store._barrier()  # nobody leaves while others still need the servers
+    gd.store()._barrier()  # nobody leaves while others still need the servers
 
 
 class OwnGradients(LossScaler):

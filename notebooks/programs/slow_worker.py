@@ -8,12 +8,10 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
-import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
+import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+from gluon_dist.common.failure import exit_with
 
 import mxnet as mx
-
-from ground.failure import exit_with
 
 SLOW_UPDATES, SLOW_COMPUTE_S = 8, 0.4
 TIMES_AS_FAST = 4  # rank 0, a whole number

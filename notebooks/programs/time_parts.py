@@ -9,25 +9,24 @@ import contextlib
 import json
 import os
 import statistics
-import sys
 import time
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
-import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
+import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+from gluon_dist.common.failure import exit_with
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 
+import lesson  # noqa: F401
 from command_line.devices import choose_devices
 from command_line.parse import parse_args
-from ground.failure import exit_with
 from loader import create_loaders
 from networks.create import create_network
 from run.progress import profiled
+from run.trainer import create_trainer
 from sources.images import ImageSource
-from trainers.create import create_trainer
 from training import CrossEntropy, forward_backward, split_batch
-from workers import Workers
 
 WARM_UP, STEPS = 1, 4  # a first step also plans memory and opens connections
 
@@ -38,7 +37,7 @@ def main():
     net = create_network(args, ctx, images)
     store = mx.kv.create(args.kv_store)
     workers = Workers(store)
-    trainer = create_trainer(args, args.dtype, net, ctx, store, workers, steps_per_epoch=1000)
+    trainer = create_trainer(args, net, workers, steps_per_epoch=1000)
     for size in map(int, os.environ.get("SIZES", str(args.batch_size)).split(",")):
         args.batch_size = size
         job = create_loaders(args, images, workers)[0], net, CrossEntropy(), ctx, trainer, workers
@@ -62,7 +61,7 @@ def time_steps(loader, net, loss, ctx, trainer, workers):
             start = time.perf_counter()
         batch = next(batches)
         data, labels = split_batch(batch, ctx)
-        forward_backward(net, loss, data, labels, trainer.loss_divisor(batch))
+        forward_backward(net, loss, data, labels, batch.global_size)
         trainer.step(1)
     workers.barrier()
     return (time.perf_counter() - start) / STEPS

@@ -11,21 +11,22 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
-import mxnet_setup  # noqa: F401  before mxnet: it sets the number of threads
+import gluon_dist  # noqa: F401  before mxnet: it sets the number of threads
+from gluon_dist.common.failure import UsageError, exit_with
+from gluon_dist.workers.statistics import average_statistics
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 from mxnet.contrib.amp.amp import bfloat16
 
-from command_line.parse import parse_args
-from ground.failure import UsageError, exit_with
+import lesson  # noqa: F401
+from command_line.parse import check_devices, parse_args
 from loader import EvalLoader, create_loaders
 from networks.create import create_network
-from run.precision import choose_dtype, use_mixed_precision
+from run.precision import use_mixed_precision
+from run.trainer import create_trainer
 from sources.images import ImageSource
-from trainers.create import create_trainer
 from training import CrossEntropy, evaluate, forward_backward
-from workers import Workers, average_statistics
 
 NUM_TRAIN, NUM_TEST, NUM_EPOCHS = 1500, 1000, 3
 OPTIONS = f"--network fast --batch-size 64 --num-epochs {NUM_EPOCHS} --num-examples {NUM_TRAIN}"
@@ -54,21 +55,20 @@ def data_options():
 
 def train(args, images):
     """Train once; return the results, and the types of the arrays of the last step."""
+    check_devices(args, "cpu", 1)
     ctx, store = [mx.cpu()], mx.kv.create("device")
     workers, loss = Workers(store), CrossEntropy(args.label_smoothing)
     net = create_network(args, ctx, images)
-    dtype = choose_dtype(args, net, workers)
-    use_mixed_precision(dtype)
+    use_mixed_precision(args.dtype)
     train_loader, _ = create_loaders(args, images, workers)
     tests = [array[:NUM_TEST] for array in images.arrays[2:]]
     test_loader = EvalLoader(*tests, args.batch_size, augmentation=images.augmentation)
-    trainer = create_trainer(args, dtype, net, ctx, store, workers, len(train_loader))
+    trainer = create_trainer(args, net, workers, len(train_loader))
     accuracy, nats, seconds = [], [], 0
     for epoch in range(args.num_epochs):
         start = time.process_time()  # of this process: what others compute does not count
         for batch in train_loader.epoch(epoch):
-            divisor = trainer.loss_divisor(batch)
-            forward_backward(net, loss, [batch.data], [batch.label], divisor)
+            forward_backward(net, loss, [batch.data], [batch.label], batch.global_size)
             trainer.step(1)
         mx.nd.waitall()
         seconds += time.process_time() - start

@@ -1,14 +1,11 @@
 """Push the same gradient five times in two bits: what arrives? Usage: two_bits.py STORE"""
 
 import sys
-from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
-import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
+import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+from gluon_dist.common.failure import exit_with
 
 import mxnet as mx
-
-from ground.failure import exit_with
 
 GRADIENTS, THRESHOLD, PUSHES = (0.3, 1.2, -0.1), 0.5, 5
 

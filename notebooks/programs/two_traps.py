@@ -1,16 +1,12 @@
 """Two ways to get lost in dist_sync: two pushes before a pull, and one push too many."""
 
 import json
-import sys
 import time
-from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
-import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
+import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+from gluon_dist.common.failure import exit_with
 
 import mxnet as mx
-
-from ground.failure import exit_with
 
 
 def main():

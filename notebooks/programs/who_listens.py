@@ -1,16 +1,12 @@
 """List the addresses and ports on which the processes of this job listen."""
 
 import os
-import sys
-from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
-import mxnet_setup  # noqa: F401  before mxnet: servers and the scheduler never get further
+import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+from gluon_dist.common.failure import exit_with
 
 import mxnet as mx
 import psutil
-
-from ground.failure import exit_with
 
 
 def processes_of_this_job():

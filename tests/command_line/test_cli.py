@@ -6,11 +6,12 @@ import socket
 import subprocess
 import sys
 
+from gluon_dist.common.failure import UsageError
+from gluon_dist.workers.group import share_gpus
+
 import pytest
 
 from cifar10_dist import main
-from command_line.devices import share_gpus
-from ground.failure import UsageError
 from launching import PROGRAM, ROOT, launch, train
 
 TIME_BUDGET_S = 60
@@ -86,9 +87,8 @@ def test_a_mistake_ends_the_program_with_one_line_and_status_2(options, tmp_path
 
 @pytest.mark.parametrize("error", ["MemoryError()", "ValueError('cudaMalloc: out of memory')"])
 def test_too_little_memory_ends_a_program_with_one_line(error, tmp_path):
-    program = (
-        f"from ground.failure import exit_with\ndef main(): raise {error}\nexit_with(main, 'p')"
-    )
+    program = "from gluon_dist.common.failure import exit_with\n"
+    program += f"def main(): raise {error}\nexit_with(main, 'p')"
     job = launch(tmp_path, "-c", program, program="-u")
     assert job.status == 1
     assert re.fullmatch("p: error: out of memory: .*; try smaller sizes\n", job.stderr), job.stderr
@@ -97,12 +97,12 @@ def test_too_little_memory_ends_a_program_with_one_line(error, tmp_path):
 def test_a_line_is_written_in_one_piece_even_without_buffers():
     """Else the lines of two workers that share a screen mix: `lineline`, then two ends."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # keeps writes apart
-    program = "from ground.messages import say; say('error: x')"
+    program = "from gluon_dist.common.messages import say; say('error: x')"
     environ = {**os.environ, "PYTHONPATH": str(ROOT / "cifar10_dist")}
     with ours, its:
         words = [sys.executable, "-u", "-c", program]
         subprocess.run(words, stderr=its, env=environ, check=True, timeout=60)
-        assert ours.recv(1000) == b"cifar10_dist.py: error: x\n"
+        assert ours.recv(1000) == b"gluon_dist: error: x\n"
 
 
 def test_a_data_folder_that_cannot_be_written_is_named(tmp_path):

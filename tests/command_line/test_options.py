@@ -10,7 +10,7 @@ from command_line.parse import parse_args
 from launching import ROOT
 
 TIME_BUDGET_S = 5
-SAVED = ROOT / "tests/saving/of_an_earlier_version/plain/model-0001-00002.json"
+SAVED = ROOT / "tests/checkpoint/of_an_earlier_version/plain/model-0001-00002.json"
 
 
 def options(words):

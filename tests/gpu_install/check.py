@@ -1,10 +1,6 @@
 """Import the GPU build of MXNet without a GPU, and train one step on the CPU with it."""
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "cifar10_dist"))
-import mxnet_setup  # noqa: F401, I001
+import gluon_dist  # noqa: F401, I001
 import mxnet as mx
 from mxnet import autograd, gluon
 

@@ -4,10 +4,10 @@ import subprocess
 
 import pytest
 
+from gluon_launch.job.statuses import UsageError
+from gluon_launch.options.plan import plan
+from gluon_launch.starting.allocation import find_hosts, het_group
 from launch import parse_args
-from launcher.job.statuses import UsageError
-from launcher.options.plan import plan
-from launcher.starting.allocation import find_hosts, het_group
 from launching import launch
 
 TIME_BUDGET_S = 20

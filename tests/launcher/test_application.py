@@ -6,10 +6,10 @@ import time
 import pytest
 from toy_world import toy_yarn
 
+from gluon_launch.job.statuses import UsageError
+from gluon_launch.options.plan import plan
+from gluon_launch.starting.yarn import request
 from launch import parse_args
-from launcher.job.statuses import UsageError
-from launcher.options.plan import plan
-from launcher.starting.yarn import request
 from launching import launch
 
 TIME_BUDGET_S = 10

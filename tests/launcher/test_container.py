@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from launcher.remote.bootstrap import BOOTSTRAP, REMOTE
-from launcher.remote.container import agree
+from gluon_launch.remote.bootstrap import BOOTSTRAP, REMOTE
+from gluon_launch.remote.container import agree
 
 TIME_BUDGET_S = 10
 WAITING = 30  # orders, one for each second that it came late

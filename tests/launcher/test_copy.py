@@ -7,12 +7,12 @@ import tempfile
 
 import pytest
 
+from gluon_launch.starting.contents import look
 from launch import parse_args
-from launcher.starting.contents import FORMAT, look
 from launching import ROOT, launch
 
 TIME_BUDGET_S = 20
-CHECKPOINTS = ROOT / "tests" / "saving" / "of_an_earlier_version"
+CHECKPOINTS = ROOT / "tests" / "checkpoint" / "of_an_earlier_version"
 THERE = 'case " $* " in *" -G "*) exit 0;; esac; while [ "$1" != d1 ]; do shift; done; shift; '
 pytestmark = pytest.mark.skipif(not shutil.which("rsync"), reason="rsync is not installed")
 
@@ -67,11 +67,6 @@ def test_a_checkpoint_of_this_program_is_left_out_whole(tmp_path):
     assert there == ["out*[1]/plain/end.params"]
     assert "leaves out 2 checkpoints in out*[1]/dropout/, out*[1]/plain/ (" in job.last_words()
     assert len(copy(tmp_path, "--sync-exclude", "none")[1]) == 9
-
-
-def test_checkpoints_are_told_by_what_their_manifest_says():
-    text = (ROOT / "cifar10_dist" / "saving" / "checkpoint.py").read_text()
-    assert f'\nFORMAT = "{FORMAT}' in text
 
 
 def test_a_dry_run_copies_the_same(tmp_path):

@@ -6,8 +6,9 @@ from floors import arrows, faults
 from launching import ROOT
 
 TIME_BUDGET_S = 5
-LAUNCHER = ROOT / "tools" / "launcher"
-FLOORS = [("options",), ("watching",), ("starting", "telling"), ("job", "remote")]
+LAUNCHER = ROOT / "tools" / "gluon_launch"
+WAYS = ("starting", "telling")
+FLOORS = [("__main__",), ("main",), ("options",), ("watching",), WAYS, ("job", "remote")]
 
 
 def test_every_import_of_the_launcher_goes_down():

@@ -8,12 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.job import hostlist
-from launcher.job.addresses import ELSEWHERE, announced_address, announced_rank, scheduler_address
-from launcher.job.hosts import Host, parse_host, read_hosts
-from launcher.job.job import distribute
-from launcher.job.statuses import UsageError
-from launcher.watching.registration import Registration
+from gluon_launch.job import hostlist
+from gluon_launch.job.addresses import (
+    ELSEWHERE,
+    announced_address,
+    announced_rank,
+    scheduler_address,
+)
+from gluon_launch.job.hosts import Host, parse_host, read_hosts
+from gluon_launch.job.job import distribute
+from gluon_launch.job.statuses import UsageError
+from gluon_launch.watching.registration import Registration
 
 TIME_BUDGET_S = 10
 

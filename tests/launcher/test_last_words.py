@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from launcher.telling.last_words import MOST, LastWords
-from launcher.telling.report import LONGEST, shortened
-from launcher.telling.stacks import Stacks
+from gluon_launch.telling.last_words import MOST, LastWords
+from gluon_launch.telling.report import LONGEST, shortened
+from gluon_launch.telling.stacks import Stacks
 from launching import launch
 
 TIME_BUDGET_S = 20
@@ -100,7 +100,7 @@ time.sleep(60)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("first", ["", "mxnet_setup, "])  # MXNet's servers, and ours
+@pytest.mark.parametrize("first", ["", "gluon_dist, "])  # MXNet's servers, and ours
 def test_a_stall_shows_the_stacks_of_those_who_do_not_only_wait(tmp_path, first):
     (tmp_path / "p.py").write_text(WAITING.format(first=first))
     options = ("--no-check", "--stall-timeout", 1.5, "--job-dir", tmp_path / "logs")

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gluon_launch.job.environment import OWN, overridden
+from gluon_launch.job.hosts import LOCAL
+from gluon_launch.job.job import environment
+from gluon_launch.job.statuses import UsageError
+from gluon_launch.options.plan import plan
+from gluon_launch.remote.host import own_address
+from gluon_launch.telling.report import hint
+from gluon_launch.watching.preflight import judge
 from launch import parse_args
-from launcher.job.environment import OWN, overridden
-from launcher.job.hosts import LOCAL
-from launcher.job.job import environment
-from launcher.job.statuses import UsageError
-from launcher.options.plan import plan
-from launcher.remote.host import own_address
-from launcher.telling.report import hint
-from launcher.watching.preflight import judge
 from launching import ROOT, SUM_RANKS, Job, commands, launch, shell
 
 TIME_BUDGET_S = 110

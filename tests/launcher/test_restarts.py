@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from launcher.watching.restarts import AWAY_S, Counters, Decision, Ended, decide
+from gluon_launch.watching.restarts import AWAY_S, Counters, Decision, Ended, decide
 
 TIME_BUDGET_S = 5
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from launcher.job.environment import SECRET, make_mask, mask_words
+from gluon_launch.job.environment import SECRET, make_mask, mask_words
 from launching import launch
 
 TIME_BUDGET_S = 10

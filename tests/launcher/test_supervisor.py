@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from launcher.remote.bootstrap import BOOTSTRAP, REMOTE_PYTHON
+from gluon_launch.remote.bootstrap import BOOTSTRAP, REMOTE_PYTHON
 from launching import ROOT, Job, children, shell
 
 TIME_BUDGET_S = 110

@@ -8,13 +8,13 @@ import threading
 import pytest
 from toy_world import ToyWorld, toy_yarn
 
+from gluon_launch.options.plan import plan
+from gluon_launch.telling.output import Console
+from gluon_launch.telling.record import Record
+from gluon_launch.telling.writer import finish
+from gluon_launch.watching.restarts import run_job
+from gluon_launch.watching.signals import noted
 from launch import parse_args
-from launcher.options.plan import plan
-from launcher.telling.output import Console
-from launcher.telling.record import Record
-from launcher.telling.writer import finish
-from launcher.watching.restarts import run_job
-from launcher.watching.signals import noted
 
 TIME_BUDGET_S = 15
 RESTARTS = ("--max-restarts", "2", "--min-uptime", "30")
@@ -65,7 +65,7 @@ def test_a_failed_worker_is_told_with_its_time_and_its_last_line(watch):
 @pytest.mark.parametrize(
     "line, advice",
     [
-        ("ModuleNotFoundError: No module named 'mxnet_setup'", "on PYTHONPATH, on every host"),
+        ("ModuleNotFoundError: No module named 'gluon_dist'", "install it into that Python"),
         ("UserWarning: Possible change in the `batch_size` from", "say update_on_kvstore=False"),
     ],
 )

@@ -6,14 +6,14 @@ import types
 
 import pytest
 
+from gluon_launch.job.job import ROLES
+from gluon_launch.options.plan import plan
+from gluon_launch.remote.bootstrap import REMOTE_PYTHON
+from gluon_launch.starting.way import PARTICULAR, BatchSystem
+from gluon_launch.starting.ways import WAYS
+from gluon_launch.telling.report import HINTS, hint
+from gluon_launch.watching.preflight import FIX
 from launch import parse_args
-from launcher.job.job import ROLES
-from launcher.options.plan import plan
-from launcher.remote.bootstrap import REMOTE_PYTHON
-from launcher.starting.way import PARTICULAR, BatchSystem
-from launcher.starting.ways import WAYS
-from launcher.telling.report import HINTS, hint
-from launcher.watching.preflight import FIX
 
 TIME_BUDGET_S = 10
 BATCH_SYSTEMS = [way for way in WAYS.values() if isinstance(way, BatchSystem)]

@@ -2,12 +2,13 @@
 
 import math
 
+from gluon_dist.common.split import split_range
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ground.split import split_range
 from sampler import GlobalBatchSampler, SplitSampler, epoch_permutation
 
 TIME_BUDGET_S = 10

@@ -1,5 +1,9 @@
 """A step: the same on one device and on several, whatever the batch, and as written by hand."""
 
+from gluon_dist.checkpoint.statistics import gather_statistics, mean_statistics
+from gluon_dist.workers.statistics import average_statistics
+from gluon_dist.workers.workers import Workers
+
 import mxnet as mx
 import numpy as np
 import pytest
@@ -9,11 +13,8 @@ from mxnet.gluon import nn
 
 from loader import Batch, EvalLoader, TrainLoader
 from networks.by_name import network_by_name, starts_with_batchnorm
-from saving.statistics import gather_statistics, mean_statistics
-from trainers.buckets import Buckets
-from trainers.worker_trainer import WorkerTrainer
+from run.trainer import PlannedTrainer
 from training import CrossEntropy, evaluate, forward_backward, split_batch
-from workers import Workers, average_statistics
 
 TIME_BUDGET_S = 35
 RNG = np.random.RandomState(0)
@@ -35,13 +36,14 @@ def small_network(ctx, seed=0):
 
 def create_trainer(net, lr, store=None, optimizer="sgd"):
     """Create a Trainer that adds up the gradients of the devices of this process."""
-    params, optimizer = net.collect_params(), mx.optimizer.create(optimizer)
-    return WorkerTrainer(params, optimizer, lambda step: lr, store, store and Buckets())
+    optimizer, store = mx.optimizer.create(optimizer), store or mx.kv.create("local")
+    return PlannedTrainer(net.collect_params(), optimizer, store, schedule=lambda step: lr)
 
 
 def train_on(batch, net, loss, trainer, ctx):
     """Take a step, as the training program does."""
-    forward_backward(net, loss, *split_batch(batch, ctx), trainer.loss_divisor(batch))
+    divisor = batch.global_size / trainer.loss_scale
+    forward_backward(net, loss, *split_batch(batch, ctx), divisor)
     trainer.step(1)
 
 

@@ -2,6 +2,8 @@
 
 import json
 
+from gluon_dist.exchange import optimizers
+
 import mxnet as mx
 import numpy as np
 import pytest
@@ -12,7 +14,6 @@ from networks.by_name import network_by_name
 from networks.fast import num_to_whiten
 from sources import synthetic
 from sources.augmentation import Augmentation
-from trainers import optimizers
 
 TIME_BUDGET_S = 110
 SHORT = ("--data", "synthetic", "--network", "fast", "--num-examples", "1024")

@@ -2,9 +2,10 @@
 
 import math
 
+from gluon_dist.common.failure import UsageError
+
 import pytest
 
-from ground.failure import UsageError
 from networks.by_name import build_network
 
 TIME_BUDGET_S = 30

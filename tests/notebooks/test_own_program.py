@@ -5,10 +5,8 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 
 import mxnet as mx
-import nbformat
 import numpy as np
 import pytest
 
@@ -19,12 +17,12 @@ from programs.own.mistakes import CHANGES, changed
 TIME_BUDGET_S = 300
 pytestmark = pytest.mark.long  # over fifty jobs
 FOLDER = ROOT / "notebooks" / "programs" / "own"
-NOTEBOOK = "04-make-your-own-program-distributed.ipynb"
 ONE_DEVICE = FOLDER / "step1_one_device.py"
 SEVERAL_DEVICES = FOLDER / "step2_several_devices.py"
 AS_PUBLISHED = FOLDER / "step3_as_published.py"
 RIGHT = FOLDER / "step4_right.py"
 RESTARTABLE = FOLDER / "step5_restartable.py"
+BY_THE_DOOR = FOLDER / "step6_by_the_door.py"
 SHORT = ("--num-epochs", 2)
 EPOCH = re.compile(
     r"(?:\[worker (\d)\] )?Epoch (\d): (\d+) examples, accuracy ([\d.]+), weights ([\d.]+|nan)"
@@ -114,6 +112,33 @@ def test_workers_end_with_the_parameters_of_one(tmp_path, workers, options):
     assert_equal(parameters(tmp_path / "net"), of_one_worker(*options))
 
 
+@pytest.mark.parametrize(
+    "workers, options",
+    [(0, ()), (1, ()), (2, ()), (3, ()), (3, ("--num-examples", 7, "--batch-size", 2))],
+)
+def test_by_the_door_it_ends_with_the_same_parameters(tmp_path, workers, options):
+    options = *SHORT, *options
+    files = "--checkpoint", tmp_path / "own", "--save", tmp_path / "net"
+    job = run(tmp_path, BY_THE_DOOR, *options, *files, workers=workers)
+    for epoch in epochs(job):
+        assert len(accuracies(epoch)) == len(weights(epoch)) == 1
+    assert_equal(parameters(tmp_path / "net"), of_one_worker(*options), 1e-5)
+
+
+def test_by_the_door_a_killed_job_goes_on_as_if_it_had_not_been_killed(tmp_path):
+    files = "--checkpoint", tmp_path / "own", "--save", tmp_path / "net"
+    restart = "--max-restarts", 1, "--min-uptime", 0
+    job = run_mistake(tmp_path, "killed within", *files, launcher=restart)
+    assert "was killed by SIGKILL: restarting" in job.text()
+    assert_equal(parameters(tmp_path / "net"), of_one_worker(), 1e-5)
+
+
+def test_steps_1_to_5_import_nothing_of_this_project():
+    steps = sorted(FOLDER.glob("step[1-5]*.py"))
+    assert len(steps) == 5
+    assert not [step.name for step in steps if "gluon_dist" in step.read_text()]
+
+
 @pytest.mark.parametrize("workers", [2, 3])
 def test_with_batch_norm_workers_agree_with_each_other(tmp_path, workers):
     options = *SHORT, "--batch-norm", "--num-examples", 602
@@ -194,33 +219,9 @@ def test_a_worker_that_raises_ends_the_job(tmp_path, name, end):
 
 
 def test_each_mistake_changes_a_step():
-    assert len(CHANGES) == 10
+    assert len(CHANGES) == 11
     for name in CHANGES:
         compile(changed(name), name, "exec")
-
-
-def test_a_data_loader_takes_the_parts_as_the_notebook_says(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    from step4_right import split_range
-
-    cells = nbformat.read(ROOT / "notebooks" / NOTEBOOK, as_version=4).cells
-    (text,) = [cell.source for cell in cells if "batch_sampler=" in cell.source]
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    drawn = []
-    for rank in range(3):
-        names = {
-            "order": np.random.RandomState(0).permutation(61),
-            "B": 20,
-            "store": SimpleNamespace(num_workers=3, rank=rank),
-            "DataLoader": mx.gluon.data.DataLoader,
-            "split_range": split_range,
-            "train_set": mx.gluon.data.ArrayDataset(np.arange(61), np.arange(61)),
-            "drawn": drawn,
-        }
-        exec(f"{code}    drawn.append((x, y))", names)
-    assert len(drawn) == 3 * 4  # three full batches and one of one example
-    numbers = [x.asnumpy() if len(x) else x for x, _ in drawn]
-    assert sorted(np.concatenate(numbers)) == list(range(61))
 
 
 @pytest.mark.parametrize("name, passes", [("exercise_sines", False), ("exercise_solved", True)])

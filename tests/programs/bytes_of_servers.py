@@ -3,15 +3,15 @@
 import sys
 from pathlib import Path
 
-import mxnet_setup  # noqa: F401  first
+import gluon_dist  # noqa: F401  first
+from gluon_dist.common.failure import exit_with
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 from mxnet.gluon import nn
 
 from command_line.parse import parse_args
-from ground.failure import exit_with
-from trainers.create import create_trainer
-from workers import Workers
+from run.trainer import create_trainer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "notebooks" / "programs"))
 from count_bytes import Counter
@@ -22,7 +22,7 @@ def main():
     net = nn.HybridSequential()
     net.add(*[nn.Dense(200, use_bias=False, in_units=200) for _ in range(7)])
     net.initialize()
-    trainer = create_trainer(args, args.dtype, net, [mx.cpu()], store, Workers(store), 1)
+    trainer = create_trainer(args, net, Workers(store), 1)
     for _ in range(2):
         counter.start()
         trainer.allreduce_grads()

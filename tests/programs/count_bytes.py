@@ -10,16 +10,16 @@ import socket
 import struct
 import time
 
-import mxnet_setup  # noqa: F401  first
+import gluon_dist  # noqa: F401  first
+from gluon_dist.common.failure import exit_with
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 from mxnet.gluon import nn
 from shifted import Shifted
 
 from command_line.parse import parse_args
-from ground.failure import exit_with
-from trainers.create import create_trainer
-from workers import Workers
+from run.trainer import create_trainer
 
 STEPS = 5
 WAYS = "--allreduce servers", "--gc-type fp16", "--gc-type 2bit"
@@ -49,7 +49,7 @@ def count(args, store, workers):
     """Return the bytes out and in of one step."""
     net = nn.Dense(1500, in_units=1000)  # one array small enough for one server, one for both
     net.initialize()
-    trainer = create_trainer(args, args.dtype, net, [mx.cpu()], store, workers, STEPS)
+    trainer = create_trainer(args, net, workers, STEPS)
     workers.barrier()
     before = bytes_so_far()
     for _ in range(STEPS):

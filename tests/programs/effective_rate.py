@@ -7,18 +7,20 @@ the kvstore and the file for the movements, JSON, a list for each of ``SETTINGS`
 import json
 import sys
 
-import mxnet_setup  # noqa: F401  first
+import gluon_dist  # noqa: F401  first
+from gluon_dist.common.failure import exit_with
+from gluon_dist.workers import group
+from gluon_dist.workers.collectives import TrainerKeys
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 from mxnet.gluon import HybridBlock
 from shifted import Shifted
 
 from command_line.parse import parse_args
-from ground.failure import exit_with
 from loader import Batch
-from trainers.create import create_trainer
+from run.trainer import create_trainer
 from training import forward_backward, split_batch
-from workers import Workers
 
 STEPS, EPOCHS = 3, 4
 SETTINGS = (
@@ -49,25 +51,36 @@ def negative(output, label):
     return -output
 
 
-def movements(args, store, workers, num_devices):
+def movements(args, workers, num_devices):
     """Train for all epochs; return by how much each update moved the weight."""
     ctx = [mx.cpu(i) for i in range(num_devices)]
     net = OneWeight()
     net.initialize(ctx=ctx)
-    trainer = create_trainer(args, args.dtype, net, ctx, store, workers, STEPS)
+    trainer = create_trainer(args, net, workers, STEPS)
     batch = Batch(mx.nd.zeros((4, 1)), mx.nd.zeros(4), 4 * workers.count)
     places, updates = [0.0], STEPS * EPOCHS * (workers.count if workers.is_async else 1)
     for update in range(1, updates + 1):
         turn = not workers.is_async or update % workers.count == workers.rank
         if turn:
             data, labels = split_batch(batch, ctx)
-            forward_backward(net, negative, data, labels, trainer.loss_divisor(batch))
+            forward_backward(net, negative, data, labels, batch.global_size)
             trainer.step(1)
         place = net.w.data(ctx[-1]).asscalar() if turn else 0.0
         if workers.is_async:  # one after the other, so that each sees its own update alone
-            place = workers.sum([place])[0]
+            place = workers.all_reduce([place])[0]
         places.append(float(place))
     return [after - before for before, after in zip(places, places[1:])]
+
+
+def next_workers(workers, number):
+    """Return them for one more Trainer: the servers of dist_async have one optimizer."""
+    if not workers.is_async:
+        return workers
+    workers.collectives.take_trainer_keys = TrainerKeys()
+    shifted = Shifted(workers.store, number)
+    shifted.gluon_dist = workers.collectives
+    group._workers = Workers(shifted)
+    return group._workers
 
 
 def main(kind=None, target=None, num_devices=1):
@@ -77,7 +90,7 @@ def main(kind=None, target=None, num_devices=1):
     found = []
     for number, setting in enumerate(SETTINGS):
         args = parse_args([*COMMON.split(), "--kv-store", kind, *setting.split()])
-        found.append(movements(args, Shifted(store, number), workers, num_devices))
+        found.append(movements(args, next_workers(workers, number), num_devices))
     if workers.rank == 0:
         with open(target, "w") as file:
             json.dump(found, file)

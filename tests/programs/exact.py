@@ -6,20 +6,20 @@ of the lengths ``TESTS``, all as arrays. Only the number of workers is not in th
 
 import sys
 
-import mxnet_setup  # noqa: F401  first
+import gluon_dist  # noqa: F401  first
+from gluon_dist.common.failure import exit_with
+from gluon_dist.workers.statistics import average_statistics
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn
-from shifted import Shifted
 
 from command_line.parse import parse_args
-from ground.failure import exit_with
 from loader import EvalLoader, TrainLoader
+from run.trainer import create_trainer
 from sources.augmentation import Augmentation
-from trainers.create import create_trainer
 from training import CrossEntropy, evaluate, forward_backward, split_batch
-from workers import Workers, average_statistics
 
 RNG = np.random.RandomState(0)
 IMAGES = RNG.randint(0, 256, (49, 3, 8, 8)).astype(np.uint8)
@@ -78,13 +78,13 @@ def train(net, length, optimizer, place, ctx, store, workers):
     )
     share = (batch_size, workers.count, workers.rank, SEED)
     loader = TrainLoader(IMAGES[:length], LABELS[:length], *share, AUGMENTATION)
-    trainer = create_trainer(args, args.dtype, net, ctx, store, workers, len(loader))
+    trainer = create_trainer(args, net, workers, len(loader))
     loss = CrossEntropy()
     for step in range(epochs * len(loader)):
         epoch, within = divmod(step, len(loader))
         batches = loader.epoch(epoch) if within == 0 else batches  # noqa: F821
         batch = next(batches)
-        forward_backward(net, loss, *split_batch(batch, ctx), trainer.loss_divisor(batch))
+        forward_backward(net, loss, *split_batch(batch, ctx), batch.global_size)
         trainer.step(1)
     return trainer
 
@@ -94,7 +94,7 @@ def parameters(net, ctx, workers):
     params = [p for _, p in sorted(net.collect_params().items())]
     copies = [np.concatenate([p.data(c).asnumpy().ravel() for p in params]) for c in ctx]
     assert all((copy == copies[0]).all() for copy in copies)
-    assert (workers.gather(copies[0]) == copies[0]).all()
+    assert (workers.all_gather(copies[0]) == copies[0]).all()
     return copies[0]
 
 
@@ -107,13 +107,8 @@ def evaluations(net, ctx, workers):
             EvalLoader(IMAGES[:length], LABELS[:length], *share), net, ctx, workers, 2
         )
         rows.append([result[k] for k in ("accuracy", "top_k_accuracy", "loss", "num_examples")])
-    assert (workers.gather(np.ravel(rows)) == np.ravel(rows)).all()
+    assert (workers.all_gather(np.ravel(rows)) == np.ravel(rows)).all()
     return np.array(rows)
-
-
-def keyed(store, number):
-    """Return the store for a Trainer; Horovod's holds nothing, so that keys may come again."""
-    return store if store.type == "horovod" else Shifted(store, number)
 
 
 def main():
@@ -121,14 +116,14 @@ def main():
     workers = Workers(store)
     settings = {"async": (49, MIXED, "sgd", "servers")} if workers.is_async else SETTINGS
     found = {}
-    for number, (name, (length, devices, optimizer, place)) in enumerate(settings.items()):
+    for name, (length, devices, optimizer, place) in settings.items():
         ctx = [mx.cpu(i) for i in range(devices[workers.rank])]
         net = small_network(ctx)
-        trainer = train(net, length, optimizer, place, ctx, keyed(store, number), workers)
+        trainer = train(net, length, optimizer, place, ctx, store, workers)
         is_shared = any("in shared memory" in line for line in trainer.explain())
         may_share = devices == ONE and place == "auto" and store.type != "horovod"
         assert is_shared == (may_share and workers.count > 1)
-        trainer.pull_weights(workers)
+        trainer.pull_weights()
         found[name] = parameters(net, ctx, workers)
     ctx = [mx.cpu(i) for i in range(MIXED[workers.rank])]
     # The evaluation of parameters that are the same for any number of workers.
@@ -137,7 +132,7 @@ def main():
     )
     if not workers.is_async:  # with BatchNorm workers and devices agree, after the average
         net = small_network(ctx, batchnorm=True)
-        train(net, 46, "sgd", "auto", ctx, keyed(store, len(settings)), workers)
+        train(net, 46, "sgd", "auto", ctx, store, workers)
         average_statistics(net, workers)
         evaluations(net, ctx, workers)
         parameters(net, ctx, workers)

@@ -4,17 +4,15 @@ The gradients of a worker are given, an array of them. The learning rate is 1, s
 which begin at zero, end at minus the sums.
 """
 
-from types import SimpleNamespace
-
-import mxnet_setup  # noqa: F401  first
+import gluon_dist  # noqa: F401  first
+from gluon_dist.common.failure import exit_with
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 from mxnet.gluon import nn
 
 from command_line.parse import parse_args
-from ground.failure import exit_with
-from trainers.create import create_trainer
-from workers import Workers
+from run.trainer import create_trainer
 
 # Of workers 0, 1 and 2. In float16, 2048 + 1 is 2048, whoever comes first in one of three rows;
 # below 3e-8 it has only zero.
@@ -35,13 +33,11 @@ def main():
     args = parse_args(words.split())
     net = nn.Dense(1, in_units=len(GRADIENTS), use_bias=False)
     net.initialize(mx.init.Zero())
-    trainer = create_trainer(args, "float32", net, [mx.cpu()], store, workers, 1)
+    trainer = create_trainer(args, net, workers, 1)
     mine = mx.nd.array([[row[workers.rank] for row in GRADIENTS]])
     with mx.autograd.record():
         # As if each worker had one example of a batch.
-        loss = net(mine * workers.count) / trainer.loss_divisor(
-            SimpleNamespace(global_size=workers.count)
-        )
+        loss = net(mine * workers.count) / workers.count
     loss.backward()
     trainer.step(1)
     if workers.rank == 0:

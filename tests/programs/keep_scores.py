@@ -6,12 +6,12 @@ argv: the folder for these files, then the program's own flags.
 import os
 import sys
 
-import mxnet_setup  # noqa: F401  first
+import gluon_dist  # noqa: F401  first
+from gluon_dist.common.failure import exit_with
 
 import numpy as np
 
 import cifar10_dist
-from ground.failure import exit_with
 from run.run import Run
 
 kept = []

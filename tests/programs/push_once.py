@@ -7,17 +7,15 @@ import sys
 
 
 def tell(event, names):
-    if event == "import" and names[0] == "mxnet":
+    if event == "import" and names[0] == "mxnet.gluon":
         print("imports mxnet", flush=True)
 
 
 sys.addaudithook(tell)
 
-import mxnet_setup  # noqa: E402, F401  servers and the scheduler do not come back from here
+from gluon_dist.common.failure import exit_with  # noqa: E402
 
 import mxnet as mx  # noqa: E402
-
-from ground.failure import exit_with  # noqa: E402
 
 
 def main():

@@ -4,12 +4,11 @@ import argparse
 import itertools
 import time
 
-import mxnet_setup  # noqa: F401
+import gluon_dist  # noqa: F401
+from gluon_dist.common.failure import exit_with
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
-
-from ground.failure import exit_with
-from workers import Workers
 
 
 def main():

@@ -1,11 +1,10 @@
 """Worker 1 raises while worker 0 waits for it."""
 
-import mxnet_setup  # noqa: F401  first
+import gluon_dist  # noqa: F401  first
+from gluon_dist.common.failure import exit_with
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
-
-from ground.failure import exit_with
-from workers import Workers
 
 
 def main():

@@ -1,15 +1,16 @@
 """Train as the program does, and compare the parameters of all workers after each evaluation."""
 
+from gluon_dist.common.failure import exit_with
+
 import numpy as np
 
 import cifar10_dist
-from ground.failure import exit_with
 
 
 def compare(net, workers):
     for name, param in sorted(net.collect_params().items()):
         values = param.data().asnumpy().astype(np.float64)
-        rows = workers.gather([values.sum(), np.abs(values).sum(), values.ravel()[-1]])
+        rows = workers.all_gather([values.sum(), np.abs(values).sum(), values.ravel()[-1]])
         assert (rows == rows[0]).all(), f"{name} differs: {rows.tolist()}"
     print("the same parameters", flush=True)
 

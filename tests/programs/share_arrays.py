@@ -5,14 +5,13 @@ import signal
 import sys
 import time
 
-import mxnet_setup  # noqa: F401  first
+import gluon_dist  # noqa: F401  first
+from gluon_dist.common.failure import exit_with
+from gluon_dist.exchange.shared_memory import BLOCK, share_memory
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 import numpy as np
-
-from ground.failure import exit_with
-from trainers.shared_memory import BLOCK, share_memory
-from workers import Workers
 
 
 def main():

@@ -1,8 +1,8 @@
 """Several Trainers on one store, which can be created only once."""
 
-import mxnet as mx
+from gluon_dist.exchange.server_optimizer import COUNTER_KEY
 
-from trainers.server_optimizer import COUNTER_KEY
+import mxnet as mx
 
 
 class Shifted(mx.kvstore.KVStore):

@@ -7,10 +7,10 @@ import os
 import sys
 import time
 
-import mxnet_setup  # noqa: F401  first
+import gluon_dist  # noqa: F401  first
+from gluon_dist.common.failure import exit_with
 
 import cifar10_dist
-from ground.failure import exit_with
 from training import forward_backward
 
 

@@ -6,23 +6,21 @@ Then they do so again under compression, or with the servers' optimizer of dist_
 import sys
 import time
 
-import mxnet_setup  # noqa: F401  first
+import gluon_dist
+from gluon_dist.common.failure import UsageError, exit_with
+from gluon_dist.exchange.server_optimizer import CountingOptimizer
+from gluon_dist.workers import workers as workers_module
+from gluon_dist.workers.collectives import Collectives
+from gluon_dist.workers.statistics import average_statistics
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn
 
-import trainers.horovod  # noqa: F401  a store to create
-import workers as workers_module
-from ground.collectives import Collectives
-from ground.failure import UsageError, exit_with
-from trainers.compression import compression_params
-from trainers.server_optimizer import CountingOptimizer
-from workers import Workers, average_statistics
-
 
 def main():
-    store = mx.kv.create(sys.argv[1])
+    store = gluon_dist.store(sys.argv[1])
     workers = Workers(store)
     talk(workers)
     if workers.is_async:
@@ -32,7 +30,7 @@ def main():
         workers.collectives.barrier = lambda: leave_late(workers)
         talk(workers)
     elif store.type != "horovod":
-        params = compression_params("2bit", 0.5, 300)  # no power of two
+        params = {"type": "2bit", "threshold": "0.001667"}  # no power of two
         store.set_gradient_compression(params)
         workers.barrier()  # the servers know
         workers.collectives.note_compression(params["threshold"])
@@ -57,11 +55,11 @@ def talk(workers):
 def sums(workers):
     rank, count = workers.rank, workers.count
     for number in range(5):  # the same keys again and again: a sum must never mix two rounds
-        got = workers.sum([rank + number, 2**40 + 1, 0.1])
+        got = workers.all_reduce([rank + number, 2**40 + 1, 0.1])
         wanted = [sum(range(count)) + count * number, count * (2**40 + 1), sum([0.1] * count)]
         assert got.tolist() == wanted  # float32 would differ at 1e-8
     for number in range(5):
-        flags = workers.sum_float32([rank == number, 1])
+        flags = workers.all_reduce(np.float32([rank == number, 1]))
         assert flags.tolist() == [number < count, count]
 
 
@@ -71,7 +69,7 @@ def gather(workers):
     for size in (0, 20_000):
         rows = [np.random.RandomState(r).randn(size) for r in range(workers.count)]
         rows = [np.append(row, special) for row in rows]
-        got = workers.gather(rows[workers.rank])
+        got = workers.all_gather(rows[workers.rank])
         assert got.dtype == np.float64 and got.tobytes() == np.array(rows).tobytes()
 
 

@@ -8,14 +8,14 @@ TINY_KEYS is how many keys there are for what workers tell each other.
 import os
 import time
 
-import mxnet_setup  # noqa: F401
+import gluon_dist  # noqa: F401
+from gluon_dist.common.failure import exit_with
+from gluon_dist.workers import collectives
 
 import mxnet as mx
 from mxnet.gluon import nn
 
 import cifar10_dist
-from ground import collectives
-from ground.failure import exit_with
 from sources import synthetic
 
 

@@ -19,13 +19,13 @@ from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"
 
-import mxnet_setup  # noqa: F401
+import gluon_dist  # noqa: F401
+from gluon_dist.common.failure import exit_with
+from gluon_dist.setup.parameter_server import serve_if_told
 
 import train_tiny
 
 import cifar10_dist
-from ground.failure import exit_with
-from ground.parameter_server import serve_if_told
 from networks.create import create_network
 
 LIMIT_S = 60

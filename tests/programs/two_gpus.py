@@ -4,13 +4,13 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cifar10_dist"))
-import mxnet_setup  # noqa: F401
+import gluon_dist  # noqa: F401
+from gluon_dist.common.failure import exit_with
 
 import mxnet as mx
 
 import cifar10_dist
 from command_line.devices import choose_devices
-from ground.failure import exit_with
 
 mx.context.num_gpus = lambda: 2
 cifar10_dist.choose_devices = lambda args: [

@@ -43,8 +43,8 @@ def folder(tmp_path_factory):
 @pytest.mark.long
 def test_the_folder_is_named_after_the_run(folder):
     assert folder.name == "resnet8-2workers-1device-batch32-float32"
-    args = SimpleNamespace(network="fast", num_layers=None, batch_size=128)
-    assert run_name(args, "bfloat16", 1, 4) == "fast-1worker-4devices-batch128-bfloat16"
+    args = SimpleNamespace(network="fast", num_layers=None, batch_size=128, dtype="bfloat16")
+    assert run_name(args, 1, 4) == "fast-1worker-4devices-batch128-bfloat16"
 
 
 @pytest.mark.long

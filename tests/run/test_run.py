@@ -2,20 +2,21 @@
 
 import time
 
+from gluon_dist.checkpoint.files import find
+from gluon_dist.checkpoint.session import Session
+from gluon_dist.workers.workers import Workers
+
 import mxnet as mx
 import numpy as np
 import pytest
+from explicit import ExplicitTrainer
 from mxnet.gluon import nn
 
 from command_line.parse import parse_args
 from loader import TrainLoader
+from run.resume import Start
 from run.run import STEPS_AHEAD, Run
-from saving.checkpoint import find
-from saving.resume import Start
-from saving.session import Session
-from trainers.worker_trainer import WorkerTrainer
 from training import CrossEntropy, forward_backward
-from workers import Workers
 
 TIME_BUDGET_S = 10
 IMAGES = np.random.RandomState(0).randint(0, 256, (46, 3, 8, 8)).astype(np.uint8)
@@ -40,9 +41,9 @@ def begin():
         sessions.append(Session(args.model_prefix).__enter__())
         create.stopper = sessions[-1].stopper
         net = net or small_network()
-        trainer = WorkerTrainer(net.collect_params(), mx.optimizer.SGD(), lambda step: 0.1)
+        trainer = ExplicitTrainer(net.collect_params(), mx.optimizer.SGD(learning_rate=0.1))
         start, workers = Start(FACTS, epoch, step), Workers(mx.kv.create("local"))
-        return Run(args, start, "float32", net, trainer, workers, sessions[-1]), net, trainer
+        return Run(args, start, net, trainer, workers, sessions[-1]), net, trainer
 
     yield create
     for session in sessions:

@@ -3,13 +3,14 @@
 import json
 import sys
 
+from gluon_dist.exchange.step_times import StepClock
+
 import mxnet as mx
 import numpy as np
 import pytest
 
 from launching import PROGRAMS, TRAIN, launch
 from run.slow_worker import LEAST_STEPS, SlowWorker
-from trainers.step_times import StepClock
 
 TIME_BUDGET_S = 30
 SHORT = "--data synthetic --network resnet --num-layers 8 --batch-size 16 --num-examples 1100"

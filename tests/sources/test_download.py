@@ -13,9 +13,10 @@ import tarfile
 import threading
 from pathlib import Path
 
+from gluon_dist.common.failure import UsageError
+
 import pytest
 
-from ground.failure import UsageError
 from sources import download
 from sources.addresses import CIFAR10, Collection
 from sources.download import DownloadError

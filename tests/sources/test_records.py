@@ -7,6 +7,8 @@ import zlib
 from pathlib import Path
 from types import SimpleNamespace
 
+from gluon_dist.common.failure import UsageError
+
 import mxnet as mx
 import numpy as np
 import pytest
@@ -14,7 +16,6 @@ from mxnet import recordio
 from PIL import Image, ImageFile
 
 from command_line.parse import parse_args
-from ground.failure import UsageError
 from loader import EvalLoader, create_loaders
 from record_files import png, write, write_pictures
 from sources import records

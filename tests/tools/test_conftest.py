@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import mxnet_setup
+import gluon_dist
 
 import pytest
 
@@ -23,7 +23,7 @@ def run_pytest(folder, test, ci):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "test_it.py"],
         cwd=folder,
-        env={**os.environ, "CI": ci, "PYTHONPATH": str(Path(mxnet_setup.__file__).parent)},
+        env={**os.environ, "CI": ci, "PYTHONPATH": str(Path(gluon_dist.__file__).parents[1])},
         stdout=subprocess.PIPE,
         text=True,
     )

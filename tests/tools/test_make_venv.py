@@ -18,6 +18,28 @@ from launching import ROOT
 
 TIME_BUDGET_S = 130
 DEVICES = ("gpu", "cpu")
+# A package without a module, which is built without setuptools: nothing has to be downloaded.
+NO_PACKAGE = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+"""
+BACKEND = """
+import zipfile
+
+def build_editable(folder, settings=None, metadata=None):
+    name = "empty-1-py3-none-any.whl"
+    with zipfile.ZipFile(f"{folder}/{name}", "w") as wheel:
+        for file, text in ABOUT.items():
+            wheel.writestr(f"empty-1.dist-info/{file}", text.format("empty"))
+    return name
+"""
+ABOUT = {
+    "METADATA": "Metadata-Version: 2.1\nName: {}\nVersion: 1\n",
+    "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    "RECORD": "",
+}
 PYTHON = os.path.realpath(sys.executable)  # the interpreter that .venv links to
 
 
@@ -31,6 +53,8 @@ def project(tmp_path):
         shutil.copy(program, copy)
     for name in make_venv.FILES:
         (tmp_path / name).write_text("")
+    (tmp_path / "pyproject.toml").write_text(NO_PACKAGE)
+    (tmp_path / "backend.py").write_text(f"ABOUT = {ABOUT}\n{BACKEND}")
     return tmp_path
 
 
@@ -179,15 +203,10 @@ def test_an_interrupted_build_is_begun_again_by_the_next_run(project):
 @pytest.mark.parametrize("told_by", ["variables", "pip.conf"])
 def test_setup_obeys_its_surroundings_only_in_where_packages_come_from(project, told_by):
     """The package `tiny` is found, by the user's settings, and installed in spite of them."""
-    about = {
-        "METADATA": "Metadata-Version: 2.1\nName: tiny\nVersion: 1\n",
-        "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        "RECORD": "",
-    }
     with zipfile.ZipFile(project / "tiny-1-py3-none-any.whl", "w") as wheel:
         wheel.writestr("tiny.py", "")
-        for name, text in about.items():
-            wheel.writestr(f"tiny-1.dist-info/{name}", text)
+        for name, text in ABOUT.items():
+            wheel.writestr(f"tiny-1.dist-info/{name}", text.format("tiny"))
     (project / "requirements-cpu.txt").write_text("tiny\n")
     (project / "shadows").mkdir()
     (project / "shadows" / "json.py").write_text("raise SystemExit('another json')")

@@ -27,6 +27,13 @@ def test_two_workers_train_alike_on_another_python(version):
 
 
 @may_skip
+@pytest.mark.parametrize("version", ["3.8", "3.12"])
+def test_two_workers_run_where_the_project_is_installed(version):
+    said = smoke_pythons.smoke_installed(*find(version))
+    assert said.count(" of 2, sum 3.0\n") == 2
+
+
+@may_skip
 def test_a_checkpoint_of_the_oldest_python_and_two_workers_goes_on_with_the_newest_and_one(
     tmp_path,
 ):

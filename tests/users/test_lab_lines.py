@@ -6,11 +6,12 @@ import subprocess
 import sys
 import time
 
+from gluon_dist.checkpoint import files as checkpoint
+
 import pytest
 
 from launching import CLUSTER, accuracies, cluster, entering, why_no_cluster
 from on_cluster import processes_of_hosts
-from saving import checkpoint
 
 TIME_BUDGET_S = 70
 pytestmark = [

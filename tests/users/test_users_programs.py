@@ -1,6 +1,6 @@
 """Programs of users under the launcher: right weights, or a clear end, with and without our lines.
 
-`with us` means that the program begins with ``import mxnet_setup``.
+`with us` means that the program begins with ``import gluon_dist``.
 """
 
 import re
@@ -19,15 +19,12 @@ sys.path.append(str(PROGRAMS))
 from examples import examples  # noqa: E402
 
 AROUND = """
-import mxnet_setup
+import gluon_dist
 import mxnet as mx
 import numpy as np
 from mxnet import autograd, gluon
 X, Y = np.float32(np.random.RandomState(0).normal(size=(2, 61, 3)))
-def read(positions):
-    return mx.nd.array(X[positions]), mx.nd.array(Y[positions, :1])
-epochs = [np.random.RandomState(epoch).permutation(61) for epoch in range(5)]
-global_batches = [batch for epoch in epochs for batch in (epoch[:60], epoch[60:])]
+train_set = gluon.data.ArrayDataset(X, Y[:, :1])
 net, loss = gluon.nn.Dense(1, in_units=3), gluon.loss.L2Loss()
 """
 PRINT = "print('weights', *net.weight.data().asnumpy()[0], *net.bias.data().asnumpy(), flush=True)"
@@ -104,7 +101,7 @@ def test_without_us_a_class_that_the_servers_cannot_take_ends_the_job(tmp_path, 
     job = run(tmp_path, "least_squares.py", *options.split(), with_us=False)
     assert job.status == 1
     assert f"could not do what a worker asked for: {cause}" in job.last_words()
-    assert "hint: `import mxnet_setup` before mxnet" in job.last_words()
+    assert "hint: `import gluon_dist` before mxnet" in job.last_words()
 
 
 def test_an_update_that_fails_on_a_server_ends_the_job(tmp_path):
@@ -161,9 +158,10 @@ def test_the_program_that_the_notebooks_readme_shows_gives_the_same_weights_on_1
     """61 examples in batches of 60: in each epoch only one worker has an example of the last."""
     text = (ROOT / "notebooks" / "README.md").read_text()
     (program,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    (tmp_path / "shown.py").write_text(AROUND + program + PRINT)
     found = {}
     for count in (1, 2, 3):
+        saved = program.replace("out/own", str(tmp_path / f"{count}"))
+        (tmp_path / "shown.py").write_text(AROUND + saved + PRINT)
         job = launch(tmp_path, "-n", count, "-s", 1, sys.executable, tmp_path / "shown.py")
         assert job.status == 0, job.text()
         found[count] = np.float64(re.findall(r"weights (.*)", job.stdout)[0].split())

@@ -54,9 +54,8 @@ def job(program, *options, workers=0, launcher=(), also="", quiet=False):
     shown = " ".join(_plain(str(word)) for word in words)
     real = [str(word).replace("scratch/", f"{SCRATCH.name}/") for word in words]
     command = [sys.executable if word == "python" else word for word in real]
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    done = subprocess.run(command, cwd=ROOT, env=environ, timeout=170, **pipe)
+    done = subprocess.run(command, cwd=ROOT, timeout=170, **pipe)
     result = Job(done.returncode, done.stdout)
     for rank, epoch, examples, _, *numbers in EPOCH.findall(done.stdout):
         result.epochs.setdefault(int(epoch), {})[int(rank or 0)] = int(examples), *numbers

@@ -17,6 +17,10 @@ KILL = """
             if epoch == 2 and store.rank == 1 and os.environ["LAUNCH_ATTEMPT"] == "1":
                 mx.nd.waitall()  # worker 0 has saved epoch 1, and pushed
                 os.kill(os.getpid(), 9)"""
+STEP_6 = "trainer.step(batch.global_size)"
+KILL_WITHIN = KILL.replace("epoch == 2", "epoch == 2 and seen > 200").replace(
+    "store.rank", "gd.rank()"
+)
 CATCH = """\
     try:
         main()
@@ -76,6 +80,10 @@ CHANGES = {
     "raises and waits": ("step4_right", {RATE: RATE + RAISE, CATCH: "    main()\n"}),
     "raises and ends": ("step4_right", {RATE: RATE + RAISE}),
     "killed": ("step5_restartable", {STEP: STEP + KILL}),
+    "killed within": (
+        "step6_by_the_door",
+        {"import argparse\n": "import argparse\nimport os\n", STEP_6: STEP_6 + KILL_WITHIN},
+    ),
 }
 
 

@@ -130,7 +130,7 @@ def main():
     for epoch in range(args.num_epochs):
         trainer.set_learning_rate(args.lr * 0.7**epoch)
         mx.random.seed(1000 * epoch + store.rank)  # for dropout: other masks on each worker
-        order = np.random.RandomState(epoch).permutation(len(train_set))  # the same on all
+        order = np.random.RandomState([0, epoch]).permutation(len(train_set))  # the same on all
         seen = 0
         for first in range(0, len(order), args.batch_size):
             batch = order[first : first + args.batch_size]  # of all workers together

@@ -1,4 +1,4 @@
-from trainers.schedule import REFERENCE_BATCH
+from run.schedule import REFERENCE_BATCH
 
 assert status == 75 and again.lines("Resumed from")
 assert calm[0] == both[0] == list(range(1, NUM_EPOCHS + 1))

@@ -33,3 +33,11 @@ assert [len(epoch) for epoch in right.values() for epoch in epoch.epochs.values(
 ]
 assert "was killed by SIGKILL: restarting" in killed.text and len(killed.epochs) == 3
 assert distance("killed", "3") < 1e-4
+assert sorted(door) == [1, 2, 3]
+for count in door:
+    assert set(last(door[count], 2)) == set(last(right[1], 2))
+    assert distance(str(count), f"door{count}.params") < 1e-5
+assert "was killed by SIGKILL: restarting" in again.text and "Resumed from" in again.text
+assert distance("again.params", "3") < 1e-5
+by_hand, by_the_door = (inspect.getsource(step).count("\n") for step in (step5, step6))
+assert by_the_door < by_hand / 2

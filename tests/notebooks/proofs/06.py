@@ -1,8 +1,8 @@
 import launch
 import mxnet as mx
-from launcher.watching.restarts import Counters, Ended, decide
+from gluon_launch.watching.restarts import Counters, Ended, decide
 from mxnet.contrib import amp
-from trainers import optimizer_state
+from gluon_dist.exchange import optimizer_state
 
 assert alone_sync.count("alive") == 3 and alone_sync.count("ended by SIGKILL") == 1
 assert alone_sync.count("step 2") == 2 and "step 3" not in alone_sync  # the other waits
@@ -30,7 +30,7 @@ assert all(again[step] == accuracy for step, accuracy in first if step >= second
 # the loss scale is in a checkpoint
 net = mx.gluon.nn.Dense(1, in_units=1)
 net.initialize()
-trainer = mx.gluon.Trainer(net.collect_params(), "sgd")
+trainer = gluon_dist.Trainer(net.collect_params(), "sgd")
 trainer._amp_loss_scaler = amp.loss_scaler.LossScaler()
 assert "loss_scale" in str(optimizer_state.collect(trainer)[0]["loss_scaler"])
 # when the launcher gives up

@@ -2,7 +2,6 @@ import json
 import os
 import re
 import shlex
-import sys
 
 from command_line.parse import parse_args
 from helpers import ROOT
@@ -33,7 +32,6 @@ assert shapes[0] == shapes[1]
 cells = json.loads((ROOT / "notebooks" / "08-feed-the-devices.ipynb").read_text())["cells"]
 text = "\n".join("".join(cell["source"]) for cell in cells)
 command = re.search(r"^\$PY tools/launch.py(.*?)^```", text, re.S | re.M)[1]
-sys.path.append(str(ROOT / "tools"))
 import launch  # noqa: E402
 
 job = launch.parse_args(shlex.split(command.replace("\\\n", " ")))

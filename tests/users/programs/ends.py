@@ -4,7 +4,7 @@ import os
 import sys
 
 if os.environ.get("USERS_SETUP"):
-    import mxnet_setup  # noqa: F401
+    import gluon_dist  # noqa: F401
 import mxnet as mx
 from mxnet import autograd, gluon
 

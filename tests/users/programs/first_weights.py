@@ -3,7 +3,7 @@
 import os
 
 if os.environ.get("USERS_SETUP"):
-    import mxnet_setup  # noqa: F401
+    import gluon_dist  # noqa: F401
 import mxnet as mx
 
 store = mx.kv.create("dist_sync")

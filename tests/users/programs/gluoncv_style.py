@@ -1,6 +1,6 @@
 """Like GluonCV's ``train_cifar10.py``: its network, its schedule, a DataLoader, split_and_load."""
 
-import mxnet_setup  # noqa: F401
+import gluon_dist  # noqa: F401
 
 import gluoncv
 import mxnet as mx

@@ -4,7 +4,7 @@ import argparse
 import os
 
 if os.environ.get("USERS_SETUP"):
-    import mxnet_setup  # noqa: F401
+    import gluon_dist  # noqa: F401
 import mxnet as mx
 from examples import examples
 from mxnet import autograd, gluon

@@ -2,7 +2,7 @@
 
 import sys
 
-import mxnet_setup  # noqa: F401
+import gluon_dist  # noqa: F401
 
 import mxnet as mx
 import numpy as np

@@ -1,0 +1,101 @@
+"""How the program ends: one line for a mistake of the user's, the traceback for one of ours."""
+
+import contextlib
+import errno
+import os
+import re
+import sys
+import time
+import traceback
+
+from gluon_dist import contract
+from gluon_dist.common.messages import say
+
+FOLLOWS_S = 5  # after another worker's failure; a launcher has told of that, and stopped all
+
+
+class UsageError(Exception):
+    """Something that the user can mend; the message says what, where and what to do."""
+
+    exit_status = contract.USAGE
+
+
+class NotSaved(OSError):
+    """The last checkpoint could not be written, and why was said before."""
+
+    exit_status = 1
+
+
+class Diverged(Exception):
+    """The training cannot go on, with no mistake in the program; the message says why."""
+
+
+def exit_with(main, program):
+    """Call ``main()`` and end the process with its status, whatever happens.
+
+    A worker that raises, or calls ``sys.exit``, while others still train prints its traceback and
+    then hangs: the store's destructor waits at a barrier that the others never reach. Hence every
+    failure ends with ``os._exit``, and only success takes the ordinary way out, on which the
+    workers wait for each other.
+
+    Parameters
+    ----------
+    main : callable
+        Returns the exit status, ``None`` for 0.
+    program : str
+        Name to put in front of the message.
+    """
+    # Held until the end: with the exception the frames of main() would go, with them the store,
+    # and its destructor would wait for the others before the status is out.
+    _held = None
+    try:
+        status = main() or 0
+    except BaseException as error:
+        _held, status = error, 1
+        with contextlib.suppress(OSError):  # the screen is a full disk
+            status = _tell(error, program)
+    flush(sys.stdout)
+    flush(sys.stderr)
+    if status != 0:
+        os._exit(status)
+
+
+def _tell(error, program):
+    """Print what ended the program; return the exit status."""
+    if isinstance(error, (UsageError, Diverged)):
+        say(f"error: {error}", program)
+        return 2 if isinstance(error, UsageError) else 1
+    if isinstance(error, KeyboardInterrupt):
+        say("interrupted", program)
+        return 130
+    if isinstance(error, SystemExit):
+        if isinstance(error.code, str):
+            print(error.code, file=sys.stderr)
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
+    if isinstance(error, MemoryError) or re.search("out of memory|bad_alloc", str(error)):
+        reason = (str(error).strip().splitlines() or ["no more to be had"])[-1][:200]
+        say(f"error: out of memory: {reason}; try smaller sizes", program)
+        return 1
+    if "Horovod has been shut down" in str(error):
+        time.sleep(FOLLOWS_S)
+        say(
+            "error: another worker, or the connection to it, failed: see what was said before",
+            program,
+        )
+        return 1
+    if isinstance(error, BrokenPipeError):  # `| head` has seen enough
+        say("error: what reads its output has ended", program)
+        return 1
+    traceback.print_exception(type(error), error, error.__traceback__)
+    return 1
+
+
+def flush(stream):
+    """Flush a stream whose reader may be gone."""
+    try:
+        stream.flush()
+    except AttributeError:  # None: it was closed before
+        pass
+    except OSError as error:
+        if error.errno == errno.ENOSPC:  # Python would try again, and end with status 120
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

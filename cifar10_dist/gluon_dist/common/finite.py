@@ -1,0 +1,56 @@
+"""Numbers that are not finite: NaN, or beyond the largest. A training that has them is lost."""
+
+import math
+
+from gluon_dist.common.failure import Diverged
+from gluon_dist.common.messages import warn
+
+import mxnet as mx
+
+
+def first_not_finite(arrays):
+    """Return the name of the first array with a number that is not finite, or None.
+
+    Parameters
+    ----------
+    arrays : iterable of (str, NDArray)
+    """
+    flags = [(name, mx.nd.all_finite(array)) for name, array in arrays]
+    return next((name for name, flag in flags if not flag.asscalar()), None)
+
+
+def check_parameters(net, when, advice):
+    """See that a training can go on; all workers find the same, but for BatchNorm's statistics.
+
+    In float16, gradients may be infinite, and their update is skipped: they are not looked at.
+
+    Parameters
+    ----------
+    net : mxnet.gluon.Block
+    when : str
+        With which the message begins.
+    advice : str
+        With which it ends.
+
+    Raises
+    ------
+    Diverged
+    """
+    params = net.collect_params().values()
+    name = first_not_finite((param.name, data) for param in params for data in param.list_data())
+    if name:
+        raise Diverged(
+            f"{when}: {name} is not finite: the training has diverged and is not saved; {advice}"
+        )
+
+
+def warn_of_scores(outputs, when):
+    """Tell if the network's scores of a batch are not finite, though its parameters are."""
+    if first_not_finite(("", output) for output in outputs) is not None:
+        warn(f"{when}: the loss is not finite, as the scores are not")
+
+
+def warn_of_loss(loss, when):
+    """Tell if the loss of a test is not finite."""
+    if not math.isfinite(loss):
+        warn(f"{when}: the test loss is not finite")

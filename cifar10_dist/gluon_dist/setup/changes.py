@@ -1,0 +1,84 @@
+"""All that this package changes of a process and of MXNet: a table of small functions."""
+
+import inspect
+from types import ModuleType
+from typing import Callable, NamedTuple
+
+from gluon_dist.setup import corrections, environment, exceptions, process
+from gluon_dist.setup.parameter_server import serve_if_told
+
+MXNET = "MXNet 1.9.1"
+
+
+class Change(NamedTuple):
+    """A function that changes something; its docstring says what, and then why."""
+
+    make: Callable[..., object]
+    version: str  # what the change is for
+
+
+# In every process, before MXNet is executed. The last one never returns in a server.
+BEFORE = (
+    Change(process.set_threads, MXNET),
+    Change(process.remove_port, MXNET),
+    Change(process.keep_freed_memory, "glibc"),
+    Change(process.load_libraries, "mxnet-cu112 1.9.1"),
+    Change(process.restore_numpy_names, "NumPy 1.20 and later, with MXNet 1.9.1 or GluonCV 0.10.5"),
+    Change(process.keep_setuptools_out, "Python 3.8 to 3.11"),
+    Change(serve_if_told, MXNET),
+)
+# As long as it is executed: a context manager.
+DURING = Change(process.unneeded_modules_hidden, MXNET)
+# In a worker of a job, once it has been executed. Each function takes the module mxnet.
+AFTER = (
+    Change(exceptions.end_on_exceptions, "every version of Python"),
+    Change(corrections.wait_for_weights, MXNET),
+    Change(corrections.finish_queued_work, MXNET),
+    Change(corrections.send_classes_by_value, MXNET),
+    Change(corrections.warn_of_stale_gradients, MXNET),
+)
+# Only where a program asks for it.
+ASKED = (
+    Change(exceptions.tell_mistakes_in_a_line, "every version of Python"),
+    Change(corrections.keep_first_convolution, "MXNet 1.9.1 with oneDNN 2.4"),
+)
+GROUPS = {
+    "Before MXNet is imported:": BEFORE,
+    "While it is imported:": (DURING,),
+    "Then, in a worker of a job:": AFTER,
+    "Where a program asks for it:": ASKED,
+}
+
+
+def make_ready() -> None:
+    """Make the changes that come before MXNet."""
+    for change in BEFORE:
+        change.make()
+
+
+def correct(mxnet: ModuleType) -> None:
+    """Make the changes of a worker, now that MXNet is here."""
+    if environment.role() == "worker":
+        for change in AFTER:
+            change.make(mxnet)
+
+
+def explain() -> None:
+    """Print all that this package changes of the process and of MXNet, why, and for which version.
+
+    Importing ``gluon_dist`` changes nothing yet. The changes are made when ``mxnet`` is first
+    imported after it.
+
+    Examples
+    --------
+    >>> gd.explain()  # doctest: +ELLIPSIS
+    Before MXNet is imported:
+      set_threads (MXNet 1.9.1)
+    ...
+    """
+    for title, changes in GROUPS.items():
+        print(title)
+        for change in changes:
+            what, _, why = (inspect.getdoc(change.make) or "").partition("\n\n")
+            print(f"  {change.make.__name__} ({change.version})\n    {what}")
+            print("".join(f"      {line}\n" for line in why.splitlines()), end="")

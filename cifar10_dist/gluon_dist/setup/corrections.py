@@ -1,0 +1,142 @@
+"""What a worker corrects in MXNet once it is imported: faults that spoil a job, or let it hang."""
+
+import atexit
+import base64
+import functools
+import pickle
+import signal
+import warnings
+import weakref
+
+from gluon_dist.setup.exceptions import end_with_traceback
+
+try:
+    import cloudpickle
+except ImportError:  # not everywhere: a server then ends with the name that it does not find
+    cloudpickle = pickle
+
+stores = weakref.WeakSet()  # of this process
+STALE = (
+    "{}: no new gradient on this worker, and ignore_stale_grad: it has pushed an earlier one, and "
+    "skips the update. Unless all workers do, their weights differ from now on. A worker without "
+    "an example in a batch can take any example with weight 0."
+)
+
+
+def wait_for_weights(mxnet):
+    """Let KVStore.broadcast return once the values are here.
+
+    A Trainer hands out worker 0's weights in its first step, without waiting until they are there.
+    With ``update_on_kvstore=False`` the next push puts gradients in their place on the servers, and
+    a worker that is late takes the sum of these gradients for its weights.
+    """
+    store_class = mxnet.kvstore.KVStore
+    broadcast = store_class.broadcast
+
+    @functools.wraps(broadcast)
+    def broadcast_and_wait(self, key, value, out, priority=0):
+        broadcast(self, key, value, out, priority)
+        for array in out if isinstance(out, list) else [out]:
+            array.wait_to_read()
+
+    store_class.broadcast = broadcast_and_wait
+
+
+def finish_queued_work(mxnet):
+    """Add an exit handler that waits until all that is queued is done, then closes all stores.
+
+    At its exit MXNet drops what is still queued. With it go the last pushes of a program that ends
+    right after ``trainer.step``, for which the other workers wait. And a store that something holds
+    longer than MXNet lives (a signal handler, a cache of ``typing``) ends a program that was right
+    with status 134. (Of two exit handlers the later runs first.)
+    """
+    begin = mxnet.kvstore.KVStore.__init__
+
+    @functools.wraps(begin)
+    def begin_and_note(self, handle):
+        begin(self, handle)
+        stores.add(self)
+
+    mxnet.kvstore.KVStore.__init__ = begin_and_note
+
+    def finish():
+        try:
+            mxnet.nd.waitall()
+        except Exception as error:  # of an operator whose result nobody has asked for
+            end_with_traceback(type(error), error, error.__traceback__)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # as at Python's own end: see is_in_exit
+        for store in list(stores):
+            store.__del__()
+            store.handle = None  # so that nothing is left for a second time
+
+    atexit.register(finish)
+
+
+def warn_of_stale_gradients(mxnet):
+    """Let Trainer._update warn when ``ignore_stale_grad`` makes the workers differ.
+
+    A worker without an example in a batch then pushes the gradient of an earlier step, and skips
+    the update that the others make. This is not mended but told.
+    """
+    trainer_class = mxnet.gluon.Trainer
+    update = trainer_class._update
+
+    @functools.wraps(update)
+    def update_and_warn(self, ignore_stale_grad=False):
+        if ignore_stale_grad and self._distributed and not self._update_on_kvstore:
+            learned = (p for p in self._params if p.grad_req != "null")
+            stale = [p.name for p in learned if not all(d._fresh_grad for d in p.list_data())]
+            if stale:
+                warnings.warn(STALE.format(stale[0]), stacklevel=3)
+        update(self, ignore_stale_grad)
+
+    trainer_class._update = update_and_warn
+
+
+def send_classes_by_value(mxnet):
+    """Let KVStore.set_optimizer send classes of the script itself.
+
+    An optimizer is sent to the servers by the names of its classes. A class of the script is
+    ``__main__.Warm`` then, which no server has: there ``__main__`` is stopped at its first import.
+    cloudpickle sends such a class itself; a class of a module still goes by its name.
+    """
+    mxnet.kvstore.kvstore.pickle = ByValue
+
+
+class ByValue:
+    """Takes the place of the module `pickle` in ``mxnet.kvstore.kvstore``."""
+
+    loads = staticmethod(pickle.loads)
+
+    @staticmethod
+    def dumps(optimizer, protocol):
+        """Pickle in plain ASCII: more a command to the servers cannot hold."""
+        text = base64.b64encode(cloudpickle.dumps(optimizer)).decode()
+        return pickle.dumps(_Result(pickle.loads, _Result(base64.b64decode, text)), protocol)
+
+
+class _Result:
+    """Is unpickled as what ``function(argument)`` returns."""
+
+    def __init__(self, function, argument):
+        self.function, self.argument = function, argument
+
+    def __reduce__(self):
+        return self.function, (self.argument,)
+
+
+def keep_first_convolution(mxnet, plain):
+    """Let a convolution of images compute in float32, by an operator that does not cast.
+
+    After ``amp.init`` in bfloat16 every convolution casts. For three channels oneDNN has no good
+    code in bfloat16, and what it writes makes the BatchNorm after it ten times as slow: a sixth of
+    ResNet-18's step.
+    """
+    cast = mxnet.sym.Convolution
+
+    def convolution(data, *args, **kwargs):
+        is_first = data.list_arguments() == [data.name]  # there is no weight before it
+        return (plain if is_first else cast)(data, *args, **kwargs)
+
+    mxnet.sym.Convolution = mxnet.sym.op.Convolution = convolution

@@ -1,0 +1,193 @@
+"""Where a training begins: afresh, or from a checkpoint that worker 0 reads and hands to all."""
+
+from dataclasses import dataclass, field
+
+from gluon_dist.checkpoint import files
+from gluon_dist.checkpoint.candidates import (
+    asks_for_files,
+    find_candidates,
+    first_usable,
+    load_into,
+    place_of,
+)
+from gluon_dist.checkpoint.manifest import Manifest
+from gluon_dist.checkpoint.parameters import load
+from gluon_dist.checkpoint.statistics import restore_statistics
+from gluon_dist.checkpoint.writer import new_run
+from gluon_dist.common.messages import report, warn
+from gluon_dist.setup import environment
+
+from command_line.options import STEERING
+
+SEEDED = "each step"  # how random numbers were seeded that a training draws
+
+
+@dataclass
+class Start:
+    """Where a training begins.
+
+    Attributes
+    ----------
+    facts : dict
+        What a checkpoint of this training says of it: ``job, options, data, seed, num_workers,
+        global_batch_size, steps_per_epoch, is_async, seeded``.
+    epoch, step : int
+        Finished epochs, and finished steps of the next; in ``dist_async`` each worker has a
+        ``step`` of its own.
+    name : str or None
+        Of the checkpoint, ``PREFIX-0003``; None: the training begins afresh.
+    run : str
+        A name for all tries of the same training.
+    manifest : Manifest
+    arrays : dict
+        Of the checkpoint, see ``gluon_dist/checkpoint/files.py``.
+    """
+
+    facts: dict
+    epoch: int = 0
+    step: int = 0
+    name: str = None
+    run: str = field(default_factory=new_run)
+    manifest: Manifest = field(default_factory=Manifest)
+    arrays: dict = field(default_factory=dict)
+
+    @property
+    def steps_per_epoch(self):
+        """Number of steps of an epoch."""
+        return self.facts["steps_per_epoch"]
+
+    @property
+    def steps_done(self):
+        """Number of steps of the training that are done."""
+        return self.epoch * self.steps_per_epoch + self.step
+
+    @property
+    def is_seeded_otherwise(self):
+        """Whether the steps of this epoch that are done were seeded in another way than now.
+
+        Older versions seeded each step with SGLD only.
+        """
+        optimizer = self.manifest.program.get("options", {}).get("--optimizer", "")
+        is_seeded_so = self.manifest.program.get("seeded") == SEEDED or optimizer.lower() == "sgld"
+        return self.step > 0 and not is_seeded_so
+
+    def restore(self, trainer, net, workers):
+        """Put the optimizer's state back, and within an epoch each device's statistics."""
+        trainer.restore_state(self.manifest.program.get("optimizer"), self.arrays)
+        if "statistics" in self.arrays:
+            devices = workers.all_gather([len(trainer.devices)]).ravel().astype(int).tolist()
+            if devices == self.manifest.devices:  # else the mean stays, from the parameters
+                restore_statistics(net, self.arrays["statistics"], workers.rank)
+        self.arrays = {}
+
+    def is_end(self, num_epochs, target_accuracy):
+        """Tell whether nothing is left to train: the end, or the target, was reached before."""
+        reached = self.manifest.program.get("accuracy")
+        target_reached = target_accuracy and reached is not None and reached >= target_accuracy
+        return self.epoch >= num_epochs or bool(target_reached)
+
+
+def begin_or_resume(args, settings, net, workers, loader, session):
+    """Begin afresh, or load the checkpoint that the command line asks for, on every worker.
+
+    All workers make this call. Only worker 0 reads files. A checkpoint that is broken, or of
+    something else, is named and the one before it is taken.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    settings : dict of str to str
+        ``data`` (a fingerprint), options and versions, the same on all workers.
+    net : mxnet.gluon.HybridBlock
+        Gets the parameters.
+    workers : Workers
+    loader : loader.TrainLoader
+    session : gluon_dist.checkpoint.session.Session
+        Holds the prefix from here on.
+
+    Returns
+    -------
+    Start
+        Without the optimizer's state, which :meth:`Start.restore` puts back.
+
+    Raises
+    ------
+    UsageError
+        If what was asked for is not here, or cannot be used.
+    """
+    options = dict(settings)
+    facts = {
+        "job": environment.job_id(),
+        "data": options.pop("data"),
+        "options": options,
+        "seed": args.seed,
+        "num_workers": workers.count,
+        "global_batch_size": loader.global_batch_size,
+        "steps_per_epoch": len(loader),
+        "is_async": workers.is_async,
+        "seeded": SEEDED,
+    }
+    if workers.rank == 0:
+        session.hold_prefix()
+    start = _find_start(args, facts, net, workers)
+    if start.name and workers.rank == 0:
+        _tell(start)
+    if start.is_end(args.num_epochs, args.target_accuracy):
+        report(f"Epoch {start.epoch - 1}: nothing is left to train")
+    return start
+
+
+def _find_start(args, facts, net, workers):
+    if not asks_for_files(args):
+        if workers.rank == 0 and args.model_prefix and files.find(args.model_prefix):
+            warn(
+                f"{place_of(args.model_prefix, '-*')} are replaced by those of a new training; "
+                "--resume auto would go on from them"
+            )
+        return Start(facts)
+    entries, goes_on = find_candidates(args, facts["job"], workers)
+    name, text, params, state = "", "", b"", b""
+    if workers.rank == 0 and entries:
+        (name, manifest), params, state = first_usable(entries, load_into(net, facts))
+        text = manifest.text()
+    name = workers.broadcast(name.encode()).decode()
+    if not name:
+        if workers.rank == 0:
+            report(f"no {place_of(args.model_prefix, '-*.json')}: starting afresh")
+        return Start(facts)
+    manifest = Manifest.parse(workers.broadcast(text.encode()).decode())
+    params, state = workers.broadcast(params), workers.broadcast(state)
+    if workers.rank > 0:
+        load(net, f"{name}.params", params)
+    step = manifest.steps_of(workers.rank, workers.count)
+    start = Start(facts, manifest.epoch, step, name, manifest=manifest)
+    start.arrays = files.parse_state(state)
+    if goes_on:
+        start.run = manifest.run
+    return start
+
+
+def _tell(start):
+    """Say what is resumed, and what is not as it was."""
+    within = f" and {start.step} steps" if start.step else ""
+    report(f"Resumed from {start.name}: {start.epoch} epochs{within} done")
+    saved, facts = start.manifest.program, start.facts
+    if "options" not in saved:  # of tools/convert_module.py
+        report(f"{start.name} has parameters alone: the optimizer begins anew, without momentum")
+        return
+    before, now = saved["options"], facts["options"]
+    # With another --num-epochs, a rate that falls towards the end changes, and Lookahead, too.
+    has_end = now["--lr-schedule"] in ("cosine", "onecycle") or now["--lookahead"] != "0"
+    steering = [*STEERING, "--num-epochs"] if has_end else STEERING
+    changed = [
+        f"{name} {now[name]} (was {before.get(name)})"
+        for name in steering
+        if before.get(name) != now[name]
+    ]
+    changed += [
+        f"{name.replace('_', ' ')} {facts[name]} (was {saved.get(name)})"
+        for name in ("data", "seed", "global_batch_size", "is_async")
+        if saved.get(name) != facts[name]
+    ]
+    if changed:
+        warn(f"not as saved: {', '.join(changed)}")

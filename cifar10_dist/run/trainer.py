@@ -1,0 +1,161 @@
+"""The Trainer that the command line asks for."""
+
+import inspect
+
+from gluon_dist.common.failure import UsageError
+from gluon_dist.exchange.choice import SMALLEST, choose_exchange
+from gluon_dist.exchange.optimizers import optimizer_class
+from gluon_dist.exchange.step_times import Timed
+from gluon_dist.exchange.trainer import Trainer
+
+from mxnet.contrib import amp
+
+from run.lookahead import Lookahead
+from run.schedule import ResumedScheduler, create_schedule, scaled_learning_rate
+from run.staleness import allow_for_staleness, explain_staleness
+
+
+def create_trainer(args, net, workers, steps_per_epoch, steps_done=0):
+    """Create the Trainer that the command line asks for; all workers make this call.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+    net : mxnet.gluon.HybridBlock
+        Initialized; all workers get worker 0's weights.
+    workers : Workers
+    steps_per_epoch : int
+    steps_done : int
+        Steps that were done before a restart.
+
+    Returns
+    -------
+    gluon_dist.Trainer
+    """
+    params, (kind, options) = net.collect_params(), choose_optimizer(args, workers)
+    updates = steps_per_epoch * (workers.count if workers.is_async else 1)  # of an epoch
+    schedule = create_schedule(
+        *(args.lr_schedule, options["learning_rate"], updates, args.num_epochs),
+        *(args.warmup_epochs, args.lr_factor, args.lr_step_epochs),
+    )
+    if workers.is_async:  # the servers have the schedule, where the pushes of all workers count
+        rest = ResumedScheduler(schedule, steps_done * workers.count)
+        return Trainer(params, kind(lr_scheduler=rest, **options), kvstore=workers.store)
+    lookahead = None
+    if args.lookahead:
+        learned = [param for _, param in sorted(params.items()) if param.grad_req != "null"]
+        lookahead = Lookahead(learned, args.lookahead, steps_per_epoch * args.num_epochs)
+    trainer = PlannedTrainer(
+        *(params, kind(**options), workers.store, compression_params(args, workers)),
+        *(schedule, steps_done, lookahead, args.allreduce == "auto"),
+    )
+    if args.dtype == "float16":  # its losses are scaled
+        amp.init_trainer(trainer)
+    return trainer
+
+
+class PlannedTrainer(Trainer):
+    """A Trainer whose rate, and average of weights, follow a plan; its steps are timed.
+
+    Parameters
+    ----------
+    params, optimizer, store, compression
+        As of :class:`gluon_dist.Trainer`.
+    schedule : callable
+        Takes the number of a step, from 1, and returns its learning rate.
+    steps_done : int
+        Steps that were done before a restart. The optimizer's own count of updates can differ:
+        float16 skips some, and smaller batches before a restart make more.
+    lookahead : run.lookahead.Lookahead or None
+        Called after every step.
+    may_share : bool
+        Whether workers on one host may add gradients up in memory that they share.
+    """
+
+    def __init__(
+        self,
+        params,
+        optimizer,
+        store,
+        compression=None,
+        schedule=None,
+        steps_done=0,
+        lookahead=None,
+        may_share=True,
+    ):
+        self._schedule, self._steps_done, self._lookahead = schedule, steps_done, lookahead
+        self._may_share = may_share
+        super().__init__(params, optimizer, kvstore=store, compression_params=compression)
+
+    def step(self, batch_size, ignore_stale_grad=False):
+        """Set the rate of this step, make it, and let Lookahead do its part."""
+        self._steps_done += 1
+        self._scale = 1 / self.loss_scale  # by which the losses were multiplied
+        self.set_learning_rate(self._schedule(self._steps_done))
+        super().step(batch_size, ignore_stale_grad)
+        if self._lookahead:
+            self._lookahead.step(self._steps_done)
+
+    def collect_state(self, names=None):
+        """Return also the average of the weights."""
+        facts, arrays = super().collect_state(names)
+        if self._lookahead:
+            arrays.update(self._lookahead.collect())
+        return facts, arrays
+
+    def restore_state(self, facts, arrays, names=None):
+        """Restore also the average of the weights."""
+        super().restore_state(facts, arrays, names)
+        if self._lookahead:
+            self._lookahead.restore(arrays)
+
+    def _choose_exchange(self):
+        found = choose_exchange(
+            *(self._workers, self.devices, self._in_order, self._compression_params),
+            self._may_share,
+        )
+        return Timed(found) if self._workers.count > 1 else found
+
+
+def compression_params(args, workers):
+    """Return what ``--gc-type`` and ``--gc-threshold`` ask for, as the Trainer takes it, or None.
+
+    The threshold is, as in MXNet's examples, of gradients that are summed over a batch. Here they
+    are divided by the batch of all workers before they are pushed, and so is the threshold.
+    """
+    if not args.gc_type:
+        return None
+    batch = args.batch_size * workers.count
+    threshold = round(args.gc_threshold / batch, 6)
+    if args.gc_type == "2bit" and threshold < SMALLEST:
+        raise UsageError(
+            f"--gc-threshold {args.gc_threshold:g}: divided by the batch of all workers, "
+            f"{batch}, it must be at least {SMALLEST:f}"
+        )
+    return {"type": args.gc_type, "threshold": threshold}
+
+
+def choose_optimizer(args, workers):
+    """Return the class of the optimizer, and its options for this number of workers."""
+    name = args.optimizer.lower()
+    if name == "sgld" and workers.count > 1 and not workers.is_async:
+        raise UsageError("--optimizer sgld: each worker would add noise of its own; take -n 1")
+    kind = optimizer_class(name, on_servers=workers.is_async)
+    update_size = args.batch_size * (1 if workers.is_async else workers.count)
+    lr = scaled_learning_rate(args.lr, args.lr_scale, update_size)
+    momentum = args.mom if "momentum" in inspect.signature(kind).parameters else None
+    if args.lr_scale == "staleness":
+        lr, momentum = allow_for_staleness(lr, momentum, workers.count)
+    options = {"learning_rate": lr, "wd": args.wd}
+    return kind, options if momentum is None else dict(options, momentum=momentum)
+
+
+def explain_choices(args, workers):
+    """Yield lines on what ``dist_async`` makes of the command line."""
+    if not workers.is_async:
+        return
+    if args.lr_scale == "staleness":
+        asked = {"learning_rate": args.lr, "momentum": args.mom}
+        yield from explain_staleness(asked, choose_optimizer(args, workers)[1], workers.count)
+    if args.lookahead:
+        yield "dist_async: no --lookahead: the weights are the servers'"

@@ -1,0 +1,77 @@
+"""Sums, agreement and averages between real workers."""
+
+import sys
+
+from gluon_dist.workers.statistics import average_statistics
+from gluon_dist.workers.workers import Workers
+
+import mxnet as mx
+import pytest
+from mxnet.gluon import nn
+
+from launching import launch
+
+TIME_BUDGET_S = 50
+
+
+HOROVOD = pytest.param("horovod", 3, marks=pytest.mark.horovod)
+MORE = [("dist_sync", 1), ("dist_sync", 3), ("dist_async", 3)]
+
+
+@pytest.mark.parametrize(
+    "kind, count",
+    [
+        ("dist_sync", 2),
+        HOROVOD,
+        *(pytest.param(*values, marks=pytest.mark.long) for values in MORE),
+    ],
+)
+def test_what_workers_tell_each_other_is_exact_whatever_the_servers_do(kind, count, tmp_path):
+    servers = 0 if kind == "horovod" else 2
+    program = (sys.executable, "tests/programs/talk.py", kind)
+    job = launch(tmp_path, "-n", count, "-s", servers, *program)
+    assert job.status == 0, job.stdout + job.stderr
+    assert job.stdout.count("talk done") == count
+    talks = 2 if servers else 1  # Horovod has no second way
+    assert job.stdout.count("agreement refused") == (talks * count if count > 1 else 0)
+
+
+SERVERS_UPDATE = """
+import sys
+import gluon_dist
+import mxnet as mx
+import numpy as np
+from gluon_dist.workers.workers import Workers
+store = mx.kv.create("dist_sync")
+workers = Workers(store)
+print("right", *workers.all_reduce(np.array([2, 3], sys.argv[1])))
+store.set_optimizer(mx.optimizer.SGD(learning_rate=0.1))  # as Trainer(..., kvstore=store) does
+store._barrier()
+print("wrong", *workers.all_reduce(np.array([2, 3], sys.argv[1])))
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.long)])
+def test_where_servers_update_a_sum_ends_the_job_and_is_not_wrong(dtype, tmp_path):
+    (tmp_path / "p.py").write_text(SERVERS_UPDATE)
+    job = launch(tmp_path, "-n", 2, "-s", 1, sys.executable, tmp_path / "p.py", dtype)
+    assert job.status == 2 and "create the Trainer with update_on_kvstore=False" in job.last_words()
+    assert job.stdout.count("right 4.0 6.0") == 2 and "wrong" not in job.stdout
+
+
+def test_one_process_talks_to_itself():
+    workers = Workers(mx.kv.create("local"))
+    assert workers.all_reduce([1, 2]).tolist() == [1, 2]
+    assert workers.all_gather([1, 2]).tolist() == [[1, 2]]
+    workers.agree({"a": "b"})
+    workers.barrier()
+
+
+def test_a_network_without_statistics_is_left_alone():
+    """Its devices hold different weights, which an average would make equal."""
+    net, devices = nn.Dense(2, in_units=3), [mx.cpu(0), mx.cpu(1)]
+    net.initialize(ctx=devices)
+    for number, device in enumerate(devices):
+        net.weight.data(device)[:] = number
+    average_statistics(net, Workers(mx.kv.create("local")))
+    assert [net.weight.data(device).asnumpy().mean() for device in devices] == [0, 1]

@@ -1,0 +1,230 @@
+"""What is to run where: the processes of a job, their places and their environment."""
+
+import re
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import List, Tuple
+
+from gluon_dist import contract
+
+from gluon_launch.job.addresses import announced_address
+from gluon_launch.job.hosts import Host
+from gluon_launch.job.statuses import UsageError
+
+ROLES = ("scheduler", "server", "worker")
+
+
+@dataclass
+class Process:
+    """One process of the job.
+
+    `rank` is the one MXNet gives it (`announced_address` sees to that).
+    """
+
+    role: str
+    rank: int
+    host: Host
+
+    @property
+    def name(self):
+        """Unique in the job: `scheduler`, `server-0`, `worker-1`."""
+        return self.role if self.role == "scheduler" else f"{self.role}-{self.rank}"
+
+    def __str__(self):
+        return self.name.replace("-", " ")
+
+
+@dataclass
+class Job:
+    """All that is known before anything is started."""
+
+    command: List[str]
+    hosts: List[Host]  # as given; the first one gets the scheduler
+    processes: List[Process]
+    source: str  # the folder in which the launcher was started
+    target: str  # where `--sync-dst-dir` copies it to on every host, or None
+    options: object  # the command line as it was parsed
+    way: object  # of starting: see `starting/way.py`
+    env: dict  # role: the variables that the user wants passed
+    interface: str = None  # of the network, or several with commas: the first that a host has
+    is_to_submit: bool = False  # a batch system takes it first, and starts the launcher again
+    began: float = field(default_factory=time.monotonic)
+    id: str = field(default_factory=lambda: secrets.token_hex(8))  # unlike that of any other job
+    earlier_tries: int = 0  # how often a batch system has started it before
+    watchers: Tuple[int, int] = None  # of a submitted job: see `allocation.watchers`
+    machines: dict = field(default_factory=dict)  # by a host, the first host on the same machine
+
+    def count(self, role, host=None):
+        """How many processes of a role there are (on one host)."""
+        return sum(p.role == role and host in (None, p.host) for p in self.processes)
+
+    def machine(self, host):
+        """The first of the hosts that are one machine, as containers may be."""
+        return self.machines.get(host, host)
+
+    def neighbours(self, host):
+        """The workers on a host's machine."""
+        workers = [p for p in self.processes if p.role == "worker"]
+        return [p for p in workers if self.machine(p.host) == self.machine(host)]
+
+    def unite(self, host, with_host):
+        """Count a host as another one: they are the same machine."""
+        self.hosts = [with_host if each == host else each for each in self.hosts]
+        for process in self.processes:
+            if process.host == host:
+                process.host = with_host
+
+    def rename(self, names):
+        """Give hosts other names: `names` has the new Host by the old one."""
+        self.hosts = [names[host] for host in self.hosts]
+        for process in self.processes:
+            process.host = names[process.host]
+
+    @property
+    def directory(self):
+        """Where the command runs, on every host."""
+        return self.target or self.source
+
+    @property
+    def is_submitted(self):
+        """Does it run in an allocation that a batch system gave to this launcher's own script?"""
+        return self.watchers is not None
+
+    @property
+    def shows_ps_lite(self):
+        """Does the user want to see ps-lite's own messages?"""
+        return self.env["scheduler"].get("PS_VERBOSE", "") not in ("", "0")
+
+    @property
+    def argv(self):
+        """What is run: one word is a line for the shell, several are passed on as they are.
+
+        Variables in front of them are set by `env`, as MXNet's launcher had a shell set them.
+        """
+        if len(self.command) == 1:
+            return ["sh", "-c", self.command[0]]
+        return ["env", *self.command] if sets_variable(self.command[0]) else self.command
+
+
+def sets_variable(word):
+    """Does a word look like NAME=VALUE?"""
+    return re.match(r"[A-Za-z_]\w*=", word, re.ASCII) is not None
+
+
+def distribute(num_workers, num_servers, hosts, placement="round-robin"):
+    """Distribute processes over hosts.
+
+    Parameters
+    ----------
+    hosts : list of Host
+        The first one also gets the scheduler.
+    placement : {"round-robin", "fill"}
+        Round-robin is the published way: servers first, then workers, one host after the other.
+        `fill` gives every host as many workers as it has slots before it turns to the next, and
+        spreads the servers over the hosts that have workers.
+
+    Returns
+    -------
+    list of Process
+
+    Raises
+    ------
+    UsageError
+        `fill` has fewer slots than workers.
+    """
+    workers = [hosts[(num_servers + i) % len(hosts)] for i in range(num_workers)]
+    used = hosts
+    if placement == "fill":
+        slots = [host for host in hosts for _ in range(host.slots)]
+        if num_workers > len(slots):
+            raise UsageError(f"{num_workers} workers, but the hosts have {len(slots)} slots")
+        workers = slots[:num_workers]
+        used = list(dict.fromkeys(workers))
+    return (
+        [Process("scheduler", 0, hosts[0])]
+        + [Process("server", i, used[i % len(used)]) for i in range(num_servers)]
+        + [Process("worker", i, host) for i, host in enumerate(workers)]
+    )
+
+
+def environment(job, process, root, port, address, processors, attempt, interface=None):
+    """The environment variables of a process: those of ps-lite, and a few of the launcher's.
+
+    Without servers they are also Horovod's.
+
+    Parameters
+    ----------
+    root, port : str, int
+        Where the scheduler listens.
+    address : str
+        IPv4 address of the process's host, as the others reach it.
+    processors : int
+        How many that host has.
+    attempt : int
+        Which try this is, from 1.
+    interface : str or None
+        The network interface of that address.
+    """
+    neighbours = job.neighbours(process.host)
+    env = {"OMP_NUM_THREADS": str(max(1, processors // max(1, len(neighbours))))}
+    env.update(job.env.get(process.role, {}))
+    env.update(
+        {
+            contract.ROLE: process.role,
+            contract.ROOT_HOST: root,
+            contract.ROOT_PORT: str(port),
+            contract.NUM_WORKERS: str(job.count("worker")),
+            contract.NUM_SERVERS: str(job.count("server")),
+            "DMLC_NODE_HOST": address,
+            "DMLC_JOB_CLUSTER": job.way.name,
+            contract.JOB: job.id,
+            contract.ATTEMPT: str(attempt),
+            contract.MAX_RESTARTS: str(job.options.max_restarts),
+            contract.GRACE: f"{job.options.grace:g}",
+            contract.LOCAL_WORKERS: str(len(neighbours)),
+        }
+    )
+    if process.role == "scheduler":
+        env["PS_VERBOSE"] = "2"  # tells which node got which rank: see registration.py
+    else:
+        env["DMLC_NODE_HOST"] = announced_address(address, process.rank)
+        before = job.count("worker") if process.role == "server" else 0
+        env["DMLC_TASK_ID"] = str(before + process.rank)
+    if process.role == "worker":
+        env[contract.RANK] = str(process.rank)
+        env[contract.LOCAL_RANK] = str(neighbours.index(process))
+        if not job.count("server"):
+            env.update(horovod(job, process, neighbours, root, port, interface))
+            env.setdefault("HOROVOD_GLOO_TIMEOUT_SECONDS", f"{gloo_timeout_s(job.options)}")
+    env.setdefault("PYTHONFAULTHANDLER", "1")  # so that a stack can be had of one that hangs
+    env.setdefault("PYTHONUNBUFFERED", "1")  # so that lines come when they are printed
+    return env
+
+
+def horovod(job, process, neighbours, root, port, interface):
+    """The variables by which Horovod's workers know their places and find each other."""
+    local_rank = neighbours.index(process)
+    machines = dict.fromkeys(job.machine(p.host) for p in job.processes if p.role == "worker")
+    across = [machine for machine in machines if len(job.neighbours(machine)) > local_rank]
+    env = {
+        "HOROVOD_RANK": process.rank,
+        "HOROVOD_SIZE": job.count("worker"),
+        "HOROVOD_LOCAL_RANK": local_rank,
+        "HOROVOD_LOCAL_SIZE": len(neighbours),
+        "HOROVOD_CROSS_RANK": across.index(job.machine(process.host)),
+        "HOROVOD_CROSS_SIZE": len(across),
+        "HOROVOD_HOSTNAME": job.machine(process.host),
+        "HOROVOD_GLOO_RENDEZVOUS_ADDR": root,
+        "HOROVOD_GLOO_RENDEZVOUS_PORT": port,
+        "HOROVOD_CONTROLLER": "gloo",
+        "HOROVOD_CPU_OPERATIONS": "gloo",
+    }
+    if interface:
+        env["HOROVOD_GLOO_IFACE"] = interface
+    return {name: str(value) for name, value in env.items()}
+
+
+def gloo_timeout_s(options):
+    """How long a worker waits for others: longer than the launcher, which names those missing."""
+    return int(options.start_timeout) + 60 if options.start_timeout else 2_000_000

@@ -1,0 +1,26 @@
+"""Exit statuses that mean something to the launcher, and how one is told."""
+
+import signal
+
+from gluon_dist.contract import SAVED, USAGE  # noqa: F401  beside those of the launcher alone
+
+TIMED_OUT = 124
+
+
+class UsageError(ValueError):
+    """A mistake on the command line, told in one line; the status is then `USAGE`."""
+
+
+def describe(status):
+    """An exit status in words, a signal by its name."""
+    if status >= 0:
+        return f"ended with status {status}"
+    try:
+        return f"was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was killed by signal {-status}"
+
+
+def shell_status(status):
+    """An exit status as a shell reports it: 128 + n for signal n."""
+    return 128 - status if status < 0 else status

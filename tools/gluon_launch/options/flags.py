@@ -1,0 +1,180 @@
+"""The options of `launch.py`, one line each; `manual.py` explains how they work together."""
+# ruff: noqa: E501  a table has one line an entry
+
+import argparse
+import difflib
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from gluon_dist import contract
+
+from gluon_launch.options import manual
+from gluon_launch.options.values import (
+    count,
+    given,
+    memory,
+    port,
+    roles,
+    seconds,
+    servers,
+    size,
+    whole,
+)
+from gluon_launch.starting.ways import WAYS
+
+REQUIRED = object()
+PLACEMENTS = ("round-robin", "fill")
+
+
+@dataclass(frozen=True)
+class Flag:
+    """An option of the command line."""
+
+    names: str  # with a space between them
+    takes: Any  # an argparse type, a tuple of the possible values, or bool: it takes no value
+    default: Any  # a list: the option may be given several times
+    shown: str  # what --help calls the value
+    help: str
+
+
+# fmt: off
+FLAGS = {
+    "what and where": (
+        Flag("-n --num-workers", count, REQUIRED, "N", "number of workers"),
+        Flag("-s --num-servers", servers, None, "N", "number of servers; default: as many as workers; 0: for Horovod"),
+        Flag("-H --hostfile", given, None, "HOSTS", "a file of hosts, or names: d1,d2 or d[1-4]"),
+        Flag("--launcher", given, None, "NAME", f"{', '.join(WAYS)}; default: ssh with -H, else local"),
+        Flag("--sync-dst-dir", given, None, "DIR", "copy this folder to DIR on every host, and run there"),
+        Flag("--sync-exclude", given, [], "PATTERN", "do not copy these files"),
+        Flag("--sync-max-size", size, 100_000_000, "SIZE", "do not copy larger files; default 100MB; none: no limit"),
+        Flag("--placement", PLACEMENTS, "round-robin", None,
+             "round-robin (default): hosts in turn, ignoring slots; fill: slots of a host first"),
+        Flag("--ssh-option", given, [], "OPTION", "option of ssh itself, as in --ssh-option=-Ffile"),
+        Flag("--launcher-option", given, [], "OPTION",
+             "option of sbatch, srun, qsub, mpirun or DistributedShell itself: --launcher-option=--partition=gpu"),
+        Flag("--port", port, None, "N", "port of the scheduler; default: a free one"),
+        Flag("--interface", given, None, "NAME", "network interface of the hosts: ib0; or several, the first that a host has: ib0,eth1; default: DMLC_INTERFACE, else the one that routes"),
+        Flag("--p3", bool, False, None, "MXNet's P3 transport: small slices, by priority"),
+        Flag("command", argparse.REMAINDER, None, "COMMAND", "what to run in every role"),
+    ),
+    "--launcher yarn": (
+        Flag("--queue", given, None, "NAME", "queue of YARN; default: default"),
+        Flag("--jobname", given, None, "NAME", "name of the application; default: launch"),
+        Flag("--worker-memory", memory, None, "SIZE", "of a worker: 2g, 512m; default 1g"),
+        Flag("--server-memory", memory, None, "SIZE", "of a server; default 1g"),
+        Flag("--worker-cores", count, None, "N", "of a worker; default 1"),
+        Flag("--server-cores", count, None, "N", "of a server; default 1"),
+        Flag("--files", given, [], "FILES", "bring these to the folder of the command: a.py,b.py#name"),
+        Flag("--archives", given, [], "FILES", "bring these there, and unpack them: data.zip,x.tar.gz"),
+    ),
+    "environment of the processes": (
+        Flag("--env", given, [], "NAME[=VALUE]", "for all"),
+        Flag("--env-worker", given, [], "NAME[=VALUE]", "for workers"),
+        Flag("--env-server", given, [], "NAME[=VALUE]", "for servers"),
+    ),
+    "before the start": (
+        Flag("--check", bool, False, None, "only check whether the hosts are ready"),
+        Flag("--no-check", bool, False, None, "start without this check"),
+        Flag("--dry-run", bool, False, None, "only print a script that runs the same by hand"),
+    ),
+    "output": (
+        Flag("--job-dir", given, None, "DIR", "write a log of every process, and job.json; its older name --log-dir works, too"),
+        Flag("--show", roles, None, "WHICH", "show the output of these processes only: worker:0,server:*"),
+        Flag("--timestamps", bool, False, None, "put the time in front of every line"),
+    ),
+    "time limits (S in seconds) and restarts": (
+        Flag("--start-timeout", seconds, 600, "S", "limit for all processes to find each other; default 600, 0: no limit"),
+        Flag("--timeout", seconds, 0, "S", "limit for the whole job; default: no limit"),
+        Flag("--stall-timeout", seconds, 0, "S", "limit for silence of all processes; default: no limit"),
+        Flag("--grace", seconds, contract.SAVE_GRACE_S, "S", "time for workers to save after a request to stop; default 15"),
+        Flag("--max-restarts", whole, 0, "N", "start the whole job again after a failure, up to N times; default 0"),
+        Flag("--min-uptime", seconds, 30, "S", "do not restart a job that failed sooner; default 30"),
+    ),
+}
+# fmt: on
+# Older names of options, here and in MXNet's launcher, whose nearest name would mislead.
+OLDER = {
+    "--log-dir": "--job-dir",
+    "--host-ip": "--interface",
+    "--slurm-worker-nodes": "--launcher-option=--nodes",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    def parse_args(self, args=None, namespace=None):
+        """Read the command line; of an option that is not known, suggest the nearest."""
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            name = unknown[0].partition("=")[0]
+            self.error(f"unknown option {name!r}{_suggestion(name)}")
+        older = vars(options).pop("log_dir")
+        if older and options.job_dir and older != options.job_dir:
+            names = f"--job-dir {options.job_dir} and --log-dir {older}"
+            self.error(f"{names} are two names of one option: give one folder")
+        options.job_dir = options.job_dir or older
+        return options
+
+    def print_usage(self, file=None):
+        """Print nothing: a mistake is told in one line, not in five."""
+
+    def error(self, message):
+        """Tell a mistake in one line."""
+        found = re.fullmatch(r"argument (?:-\w/)?(--[\w-]+): expected one argument", message)
+        if found:
+            message += f", with = between if it begins with a dash: {found[1]}=-…"
+        super().error(message)
+
+
+def create_parser(program, description):
+    """Create the parser of the command line.
+
+    Parameters
+    ----------
+    program : str
+        What the user has called.
+    description : str
+        What `--help` begins with.
+    """
+    parser = _Parser(
+        prog=program,
+        usage=f"{program} -n N [-s N] [-H HOSTS] [options] COMMAND",
+        description=description.replace("python tools/launch.py", program),
+        epilog=manual.TEXT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    for title, flags in FLAGS.items():
+        group = parser.add_argument_group(title)
+        for flag in flags:
+            group.add_argument(*flag.names.split(), **_settings(flag))
+    version = f"{program} {contract.VERSION}"
+    parser.add_argument("--version", action="version", version=version)
+    parser.add_argument("--log-dir", type=given, help=argparse.SUPPRESS)  # the older --job-dir
+    return parser
+
+
+def _suggestion(name):
+    """What may have been meant, or that `--help` tells."""
+    names = {n: n for flags in FLAGS.values() for flag in flags for n in flag.names.split()}
+    names.update(OLDER)
+    near = difflib.get_close_matches(name.lower(), names, 1, 0.7)
+    return f"; did you mean {names[near[0]]}?" if near else "; --help lists the options"
+
+
+def _settings(flag):
+    """What argparse is told of a flag."""
+    if flag.takes is bool:
+        return {"action": "store_true", "help": flag.help}
+    settings = {"metavar": flag.shown, "help": flag.help, "default": flag.default}
+    if flag.takes is argparse.REMAINDER:
+        settings["nargs"] = flag.takes
+    elif isinstance(flag.takes, tuple):
+        settings["choices"] = flag.takes
+    else:
+        settings["type"] = flag.takes
+    if flag.default is REQUIRED:
+        settings.update(default=None, required=True)
+    if isinstance(flag.default, list):
+        settings["action"] = "append"
+    return settings

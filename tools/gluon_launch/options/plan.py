@@ -1,0 +1,159 @@
+"""From the command line to a job: what is to run where, and how it is started."""
+
+import os
+import re
+
+from gluon_launch.job.environment import passed
+from gluon_launch.job.hosts import LOCAL, read_hosts
+from gluon_launch.job.job import Job, distribute
+from gluon_launch.job.statuses import UsageError
+from gluon_launch.starting import allocation
+from gluon_launch.starting.way import PARTICULAR
+from gluon_launch.starting.ways import WAYS
+
+
+def plan(args, environ=os.environ):
+    """Plan the job of a command line. Nothing is started or written.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        As parsed; it is only read.
+    environ : dict
+        The launcher's environment.
+
+    Returns
+    -------
+    Job
+
+    Raises
+    ------
+    UsageError
+        With one line that says what is wrong.
+    """
+    command = find_command(args)
+    way = find_way(args)
+    num_servers = count_servers(args)
+    check_ssh_options(args)
+    target = find_target(args)
+    if args.check and args.no_check:
+        raise UsageError("--check and --no-check contradict each other")
+    source = "." if args.files or args.archives else current_folder()  # of the container
+    hosts = find_hosts(args, way, environ)
+    processes = distribute(args.num_workers, num_servers, hosts, args.placement)
+    env = passed(args, environ, way.fitting)
+    check_shown(args.show, processes)
+    interface = find_interface(args, way, env)
+    is_to_submit = way.submits(environ)
+    job = Job(command, hosts, processes, source, target, args, way, env, interface, is_to_submit)
+    way.check_job(job)
+    if way.is_batch_system and "LAUNCH_SUBMITTED" in environ:
+        job.id = environ["LAUNCH_SUBMITTED"]  # the same when the batch system starts it again
+        job.earlier_tries = way.earlier_tries(environ)
+        job.watchers = allocation.watchers()
+    return job
+
+
+def find_command(args):
+    """The command, without the `--` that may stand in front of it."""
+    command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    if args.check and not command:
+        return ["python"]
+    if not command:
+        raise UsageError("no command to run: it stands after the options")
+    if not command[0].strip():
+        raise UsageError("the command begins with an empty word: is a variable not set?")
+    return command
+
+
+def find_way(args):
+    """The way of starting, if there is such a one and it knows the options that are given."""
+    name = args.launcher or ("ssh" if args.hostfile else "local")
+    if name not in WAYS:
+        raise UsageError(f"--launcher {name}: available are {', '.join(WAYS)}")
+    for option in PARTICULAR:
+        if getattr(args, option) and option not in WAYS[name].options:
+            knowing = ", ".join(other for other, way in WAYS.items() if option in way.options)
+            flag = "--" + option.replace("_", "-")
+            raise UsageError(f"{flag} is for --launcher {knowing}, not {name}")
+    for option in args.launcher_option:
+        if not option.startswith("-"):
+            programs = " and ".join(WAYS[name].programs)
+            raise UsageError(f"--launcher-option {option!r}: those of {programs} begin with a dash")
+        why = WAYS[name].refusal(option)
+        if why:
+            raise UsageError(f"--launcher-option={option}: {why}")
+    return WAYS[name]
+
+
+def count_servers(args):
+    """How many servers: as many as workers, if nobody said; none is for Horovod."""
+    num_servers = args.num_workers if args.num_servers is None else args.num_servers
+    if args.p3 and not num_servers:
+        raise UsageError("--p3 is about servers: leave it out with -s 0")
+    if num_servers > max(16, 4 * args.num_workers):
+        raise UsageError(f"-s {num_servers}: for {args.num_workers} workers that is too many")
+    return num_servers
+
+
+def check_ssh_options(args):
+    """Refuse what is no option, and options that turn off the check of host keys."""
+    for option in args.ssh_option:
+        if not option.startswith("-"):
+            raise UsageError(
+                f"--ssh-option {option!r}: an option of ssh's, as in --ssh-option=-Ffile"
+            )
+        if re.search("(?i)stricthostkeychecking[ =]*(no|off)", option):
+            raise UsageError("--ssh-option: host keys are always checked; new hosts are accepted")
+
+
+def find_target(args):
+    """The folder of `--sync-dst-dir`, relative to the home there, or None."""
+    target = args.sync_dst_dir and re.sub("^~(/+|$)", "", args.sync_dst_dir)
+    if target is not None and re.fullmatch("[/ ]*|~.*", target):
+        raise UsageError(f"--sync-dst-dir {target!r}: name a folder")
+    return target
+
+
+def current_folder():
+    """Where the launcher was started."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise UsageError("the folder you are in was deleted: cd to another") from None
+
+
+def find_hosts(args, way, environ):
+    """The hosts of the job: those given, or those of the allocation that we are in."""
+    if "hostfile" not in way.options:
+        return way.own_hosts(args)
+    hosts = read_hosts(args.hostfile) if args.hostfile else allocation.find_hosts(environ)
+    for host in hosts if not way.takes_logins else ():
+        if host.port or host.user:
+            raise UsageError(f"{host}: port and user are for --launcher ssh: leave them out")
+    if way.submits(environ):  # the batch system will choose them
+        return [LOCAL] * args.num_workers
+    if way.needs_hosts and not hosts:
+        why = f" ({way.inside} is set, but nothing names the hosts)" if way.is_batch_system else ""
+        raise UsageError(f"--launcher {way.name} needs the hosts: -H FILE, or -H d1,d2{why}")
+    return hosts or [LOCAL]
+
+
+def find_interface(args, way, env):
+    """The network to use: that of `--interface`, else MXNet's own variable for it, or None."""
+    if "interface" not in way.options:  # all is on this machine
+        return None
+    for given in (args.interface, env["worker"].get("DMLC_INTERFACE")):
+        if given and given.strip(", "):
+            return ",".join(given.replace(",", " ").split())
+    return None
+
+
+def check_shown(show, processes):
+    """Is there each process that `--show` names?"""
+    for role, rank in show or ():
+        last = max((process.rank for process in processes if process.role == role), default=None)
+        if last is None:
+            raise UsageError(f"--show {role}: there is none with -s 0")
+        if rank is not None and rank > last:
+            raise UsageError(f"--show {role}:{rank}: the last is {role}:{last}")

@@ -1,0 +1,73 @@
+"""What the values of the options look like: argparse's types."""
+
+import argparse
+import re
+
+from gluon_launch.job.job import ROLES
+
+
+def given(text):
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is empty: is a variable not set?")
+    return text
+
+
+def count(text):
+    if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= 1000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1000")
+    return int(text)
+
+
+def servers(text):
+    return 0 if text == "0" else count(text)
+
+
+def seconds(text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return value
+
+
+def size(text):
+    """Read `100MB` or `2.5 GB` as bytes; `none` as 0."""
+    match = re.fullmatch(r"(?i)([0-9]{1,9}(?:\.[0-9]{1,9})?) *([kMGT]?)B?", text)
+    if not match and text != "none":
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 100MB, or none")
+    return int(float(match[1]) * 1000 ** " kmgt".index(match[2].lower() or " ")) if match else 0
+
+
+def memory(text):
+    """Read `2g` or `512m` as megabytes."""
+    match = re.fullmatch(r"(?i)([0-9]{1,7})([gm])b?", text)
+    if not match or not int(match[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not like 2g or 512m")
+    return int(match[1]) * (1024 if match[2].lower() == "g" else 1)
+
+
+def whole(text):
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def port(text):
+    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: 1 to 65535")
+    return int(text)
+
+
+def roles(text):
+    """Read `worker:0,server:*` as a set of (role, rank or None); a role alone means all of it."""
+    wanted = set()
+    for item in text.split(","):
+        match = re.fullmatch(r"(\w+)(?::(\*|[0-9]+))?", item.strip())
+        if not match or match[1] not in ROLES:
+            raise argparse.ArgumentTypeError(
+                f"{item!r} is not like worker:0, server:* or scheduler"
+            )
+        wanted.add((match[1], int(match[2]) if match[2] not in (None, "*") else None))
+    return wanted

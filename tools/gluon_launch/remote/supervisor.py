@@ -1,0 +1,277 @@
+"""Hold the processes of one job on one host, and leave none behind.
+
+The launcher starts one supervisor on every host. This file arrives over standard input, together
+with its neighbours that it imports. Orders follow it, and reports go out on standard output: one
+JSON object a line.
+
+It ends everything when the connection closes, and when the launcher's heartbeat is silent for too
+long (a cut network closes nothing). A second process, the guard, does the same if the supervisor is
+killed or stopped.
+"""
+
+import json
+import os
+import platform
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+
+from host import has_address, interface_of, listen, machine, own_address, processors
+from processes import Child, guard, kill_family, start_status
+from protocol import KILL_S, SILENCE_S
+
+REQUESTS = signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU
+MAX_BACKLOG = 1 << 20  # bytes the launcher has not read yet; above it the processes have to wait
+
+
+class Supervisor:
+    """The loop: orders in, reports out, processes in between."""
+
+    def __init__(self):
+        self.children = {}  # by name
+        self.streams = {}  # by file descriptor
+        self.unread = b""  # the beginning of an order
+        self.outgoing = bytearray()
+        self.connected, self.leaving = True, False
+        self.held = False  # the launcher cannot take output now; all else goes on
+        self.mark = self.guard_pid = self.guard_pipe = None
+        self.listener = self.claim = None
+        self.heard = self.beaten = self.looked = time.monotonic()
+        self.orders = {  # what the launcher can ask for
+            "beat": lambda: None,  # it lives, and was heard
+            "hold": self.hold,
+            "address": self.find_address,
+            "own": self.find_own,
+            "port": self.find_port,
+            "release": self.release_port,
+            "start": self.start,
+            "output": self.hold_output,
+            "signal": self.signal,
+            "stop": self.stop,
+            "leave": lambda: self.leave("it was told to"),
+        }
+        self.wakeup, signalled = os.pipe()
+        for fd in (0, 1, self.wakeup, signalled):
+            os.set_blocking(fd, False)
+        signal.set_wakeup_fd(signalled)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, lambda number, _: self.leave(f"it was sent signal {number}"))
+
+    def work(self):
+        """Work until told to leave, and until no process is left."""
+        self.outgoing += b"\n"  # the last line of a login shell may have no end
+        self.report(
+            "ready",
+            hostname=socket.gethostname(),
+            python=platform.python_version(),
+            executable=sys.executable,
+            processors=processors(),
+            ssh=os.environ.get("SSH_CONNECTION"),
+            machine=machine(),
+            uid=os.getuid(),
+        )
+        while self.children or not self.leaving:
+            reading = [self.wakeup] + [0] * self.connected
+            if len(self.outgoing) < MAX_BACKLOG:
+                reading += [fd for fd, stream in self.streams.items() if self.may_read(stream)]
+            readable, _, _ = select.select(reading, [1] if self.outgoing else [], [], 0.2)
+            if self.wakeup in readable:
+                os.read(self.wakeup, 512)
+            if 0 in readable:
+                self.read_orders()
+            for stream in [self.streams[fd] for fd in readable if fd in self.streams]:
+                self.pump(stream)
+            self.look_after(time.monotonic())
+            self.write()
+        self.report("done")
+        os.set_blocking(1, True)
+        self.write()
+
+    def report(self, kind, **fields):
+        self.outgoing += json.dumps(dict(fields, report=kind)).encode() + b"\n"
+
+    def write(self):
+        """Send as much as the launcher will take now."""
+        try:
+            del self.outgoing[: os.write(1, self.outgoing) if self.outgoing else 0]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.outgoing.clear()
+            self.leave("nobody listens")
+
+    def read_orders(self):
+        try:
+            data = os.read(0, 1 << 16)
+        except OSError:
+            data = b""
+        if not data:
+            self.connected = False
+            self.leave("the connection closed")
+        self.heard = time.monotonic()
+        lines = (self.unread + data).split(b"\n")
+        self.unread = lines.pop()
+        for line in lines:
+            order = json.loads(line.decode())
+            self.orders[order.pop("order")](**order)
+
+    def may_read(self, stream):
+        """May it be read now? The last output of a process that has ended must not wait."""
+        return not self.held or self.leaving or stream.child.status is not None
+
+    def pump(self, stream):
+        """Pass on what a process wrote."""
+        lines, more = stream.read()
+        for text, end in lines:
+            stream.child.note_line(text, time.monotonic())
+            self.report("line", name=stream.child.name, stream=stream.name, text=text, end=end)
+        if not more:
+            del self.streams[stream.pipe.fileno()]
+            stream.pipe.close()
+            stream.child.streams.remove(stream)
+
+    def look_after(self, now):
+        """Note the ends of processes, kill those whose time is over, notice silence."""
+        for child in list(self.children.values()):
+            if child.status is None and child.popen.poll() is not None:
+                child.status = child.popen.returncode
+                child.deadline = now + KILL_S
+            elif child.status is None and child.deadline is None and child.look(now):
+                self.report("resting", name=child.name, how=child.rests)
+                if child.hung():
+                    child.traceback_at = None
+                    self.report("hung", name=child.name)
+            left = None
+            if child.status is not None or (child.deadline and now > child.deadline):
+                left = kill_family(child.mark, (child.pid,))  # itself, or what it left behind
+            if child.status is None:
+                child.insist(now)
+                continue
+            if len(self.outgoing) >= MAX_BACKLOG and not self.leaving:  # there may be more to read
+                child.deadline = now + KILL_S
+            if now > child.deadline or not (child.streams or left):
+                for stream in child.streams:
+                    del self.streams[stream.pipe.fileno()]
+                    stream.pipe.close()
+                del self.children[child.name]
+                self.tell_guard(f"-{child.pid:7}")
+                self.report("exit", name=child.name, status=child.status)
+        if self.guard_pid and os.waitpid(self.guard_pid, os.WNOHANG)[0]:
+            self.guard_pid = None
+            self.leave("its guard was killed")
+        if now - self.looked > SILENCE_S / 2:  # this machine stood still
+            self.heard = now
+        self.looked = now
+        if now - self.heard > SILENCE_S:
+            self.leave(f"nothing was heard from the launcher for {SILENCE_S} s")
+        if now - self.beaten > 1:
+            self.beaten = now
+            self.tell_guard("beat    ")
+            self.report("beat")
+
+    def tell_guard(self, record):
+        if self.guard_pid:
+            try:
+                os.write(self.guard_pipe, record.encode())
+            except OSError:
+                pass  # it was killed: look_after will see
+
+    def leave(self, why):
+        """End everything, then this process."""
+        if not self.leaving:
+            self.leaving = True
+            self.report("leaving", why=why)
+            self.stop(KILL_S)
+
+    # Orders
+
+    def hold(self, mark, asks=False):
+        """Take the name of the variable that marks the try, and start the guard.
+
+        With `asks`, a signal to this process is a batch system's request: the launcher decides.
+        """
+        self.mark = mark
+        for number in REQUESTS if asks else ():
+            signal.signal(number, lambda number, _: self.report("asked", number=number))
+        supervisor = os.getpid()
+        pipe, self.guard_pipe = os.pipe()
+        self.guard_pid = os.fork()
+        if self.guard_pid:
+            os.close(pipe)
+            return
+        try:
+            os.setsid()
+            os.close(self.guard_pipe)
+            signal.set_wakeup_fd(-1)
+            for fd in (0, 1, 2):
+                os.dup2(os.open(os.devnull, os.O_RDWR), fd)
+            guard(pipe, mark.encode() + b"=", supervisor, SILENCE_S + KILL_S + 2)
+        finally:
+            os._exit(0)
+
+    def start(self, name, command, env, cwd=None, stdin=""):
+        """Start a process."""
+        if self.leaving:
+            return
+        try:
+            child = Child(name, self.mark, command, env, cwd, stdin)
+        except OSError as error:
+            self.report("exit", name=name, status=start_status(error, command, cwd), why=str(error))
+            return
+        self.children[name] = child
+        self.streams.update((stream.pipe.fileno(), stream) for stream in child.streams)
+        self.tell_guard(f"+{child.pid:7}")
+        self.report("started", name=name, pid=child.pid)
+
+    def hold_output(self, held):
+        """Let the processes wait before they write more, or go on."""
+        self.held = held
+
+    def stop(self, grace, names=None):
+        """TERM to these processes (all, without names), and KILL when the grace is over."""
+        for child in list(self.children.values()):
+            if names is None or child.name in names:
+                child.stop(time.monotonic() + grace)
+
+    def signal(self, number, names):
+        """Send a signal to these processes."""
+        for child in [child for name, child in self.children.items() if name in names]:
+            if number == signal.SIGABRT and hasattr(resource, "prlimit"):
+                try:  # wanted is the stack on standard error, not a core file
+                    for pid in child.family():
+                        resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
+                except OSError:
+                    pass
+            child.signal(number)
+
+    def find_address(self, toward=None, interface=None):
+        """Which address of this host faces another one, or belongs to an interface?"""
+        try:
+            address = own_address(toward, interface)
+            self.report("address", address=address, interface=interface_of(address))
+        except OSError as error:
+            what = f"no IPv4 address that reaches {toward}: {error.strerror}"
+            if interface:
+                here = ", ".join(name for _, name in socket.if_nameindex())
+                what = f"interface {interface}: {error.strerror}; there are {here}"
+            self.report("address", address=None, interface=None, why=what)
+
+    def find_own(self, addresses):
+        """Which of these addresses are this host's own?"""
+        self.report("own", addresses=[each for each in addresses if has_address(each)])
+
+    def find_port(self, address, port=None):
+        """Listen at a free port, or a given one, so that others can try to reach it."""
+        try:
+            self.listener, self.claim = listen(address, port)
+            self.report("port", port=self.listener.getsockname()[1])
+        except OSError as error:
+            self.report("port", port=None, why=f"port {port or 'any'}: {error.strerror}")
+
+    def release_port(self):
+        """Leave the port to the scheduler."""
+        self.listener.close()

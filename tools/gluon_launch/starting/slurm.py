@@ -1,0 +1,160 @@
+"""Slurm: start supervisors with srun, one step a host, or submit a job with sbatch.
+
+Slurm signals all processes of a job at once when it wants the job to end: the workers, which are to
+save, but also the servers, without which they cannot. `shielded` keeps these alive.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+
+from gluon_launch.job.hosts import read_hosts
+from gluon_launch.remote.bootstrap import REMOTE_PYTHON
+from gluon_launch.starting import allocation, local
+from gluon_launch.starting.way import (
+    ARRAY,
+    OUTPUT,
+    BatchSystem,
+    Refused,
+    Submitted,
+    own_words,
+    submitted,
+)
+
+# Each is said, even if it is the default: what is not is taken from SLURM_* variables.
+ONE_NODE = ("--nodes=1", "--overlap", "--unbuffered", "--cpu-bind=none", "--mpi=none")
+ONE_NODE += ("--export=ALL", "--input=all", "--output=all")
+# Variables that change what our commands do, and that no option takes back: SLURM_LABELIO numbers
+# the lines, SBATCH_WAIT waits for the job's end, SCANCEL_INTERACTIVE asks, SCANCEL_STATE selects.
+IN_OUR_WAY = re.compile(r"SLURM_LABELIO|SBATCH_WAIT|SCANCEL_\w+")
+ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED"}
+ENDED |= {"NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
+
+
+class Slurm(BatchSystem):
+    """See `BatchSystem`."""
+
+    name = "slurm"
+    programs, package = ("sbatch", "srun"), "slurm-client"
+    title, mark, inside = "Slurm", "#SBATCH", "SLURM_JOB_ID"
+    job_id, restarts = "$SLURM_JOB_ID", "${SLURM_RESTART_COUNT:-0}"
+    ending = "TERM"
+    requeue = "scontrol requeue $SLURM_JOB_ID"
+    refused = {  # noqa: RUF012
+        "-a|--ar": ARRAY,
+        "-[oe]|--(ou|er|op)": OUTPUT,  # Slurm takes abbreviations
+        "-W$|--wait$": "the launcher itself waits for the end",
+        "--te": "--dry-run prints the script, --check asks the hosts",
+        "-M|--cl": "log in to the other cluster, and start the job there",
+        "--wr": "the command stands at the end",
+        "-Q|--qu": "the launcher needs the number of the job",
+        "-i|--in": "the launcher itself needs the input",
+        "-l|--la": "every line has the name of its process in front",
+    }
+    # If slurmstepd, which waits for us, was killed, nobody tells Slurm of our end.
+    afterwards = "[ -e /proc/$PPID ] || scancel $SLURM_JOB_ID\n"
+
+    def reach(self, host, job, command):
+        extra = [] if job.is_submitted else own_words(job.options)  # else they were for sbatch
+        group = allocation.het_group(host.name, os.environ)
+        where = [f"--nodelist={host.name}", *([] if group is None else [f"--het-group={group}"])]
+        # Last, and wins: two tasks would be two supervisors, which start each process twice.
+        return ["srun", *ONE_NODE, *where, *extra, "--ntasks=1", *command]
+
+    def supervisor(self, host, job):
+        """As srun passes on the environment that it has, `python` means the same as here."""
+        command = ["python3", "-I", "-c", REMOTE_PYTHON]
+        return self.reach(host, job, command), without_hindrance(local.environment())
+
+    def address(self, host, ready):
+        """The address under which Slurm knows the host."""
+        try:
+            done = subprocess.run(
+                ["scontrol", "--oneliner", "show", "node", host.name],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError:
+            return host.name
+        found = re.search(rb"\bNodeAddr=(\S+)", done.stdout)
+        return found[1].decode() if found else host.name
+
+    def shielded(self, role, argv):
+        """Servers and the scheduler ignore Slurm's request: the launcher ends them.
+
+        A shell that a worker was started by waits for it.
+        """
+        if role != "worker":
+            return ["sh", "-c", 'trap "" TERM USR1 USR2; exec "$@"', "sh", *argv]
+        if argv[:2] == ["sh", "-c"]:
+            return ["sh", "-c", f"trap : TERM USR1 USR2\n{argv[2]}"]
+        return argv
+
+    def earlier_tries(self, environ):
+        """How often Slurm has queued the job again."""
+        return int(environ.get("SLURM_RESTART_COUNT", 0))
+
+    def directives(self, job, folder):
+        options = job.options
+        hosts = [host.name for host in read_hosts(options.hostfile)] if options.hostfile else []
+        pattern = self.output(folder.replace("%", "%%"), "%j")
+        return [
+            *([] if "SBATCH_JOB_NAME" in os.environ else ["--job-name=launch"]),
+            f"--nodes={len(hosts) or options.num_workers}",
+            *([f"--nodelist={','.join(hosts)}"] if hosts else []),
+            "--ntasks-per-node=1",
+            "--export=ALL",
+            f"--output={pattern}.out",
+            f"--error={pattern}.err",
+            "--open-mode=append",
+            "--requeue",
+            f"--signal=B:USR1@{round(options.grace) + 60}",
+            *own_words(options),
+        ]
+
+    def directive(self, option):
+        """Sbatch reads it like a shell."""
+        return super().directive(shlex.quote(option))
+
+    def submit(self, text, words, folder, environ):
+        environ = without_hindrance(environ)
+        if "SBATCH_ARRAY_INX" in environ:
+            raise Refused(f"SBATCH_ARRAY_INX is set: {ARRAY}")
+        try:
+            found = submitted(["sbatch", "--parsable", *words], text, environ, r"(\d+)(;.*)?")
+        except Refused as refused:
+            if "Invalid node name" in str(refused):
+                refused.status = 255  # as for any other host that cannot be reached
+            raise
+        return SlurmJob(found[1], environ)
+
+
+def without_hindrance(environ):
+    return {name: value for name, value in environ.items() if not IN_OUR_WAY.fullmatch(name)}
+
+
+class SlurmJob(Submitted):
+    """See `Submitted`."""
+
+    def __init__(self, number, environ):
+        self.id, self.environ = number, environ
+        self.stop_argv = ["scancel", "--batch", "--signal=TERM", self.id]
+        self.save_argv = ["scancel", "--signal=USR1", self.id]
+        self.cancel_argv = ["scancel", self.id]
+
+    def look(self):
+        done = subprocess.run(
+            ["scontrol", "--oneliner", "show", "job", self.id], capture_output=True, text=True
+        )
+        fields = dict(re.findall(r"(\w+)=(\S*)", done.stdout))
+        if "Invalid job id" in done.stderr:  # it ended so long ago that Slurm has forgotten it
+            return "not known any more", 1
+        state = fields.get("JobState", "UNKNOWN")
+        if state == "PENDING":
+            return f"PENDING ({fields['Reason']})", None
+        if state not in ENDED:
+            return state, None
+        code, number = map(int, fields["ExitCode"].split(":"))
+        status = 128 + number if number else code
+        return state, status or int(state != "COMPLETED")

@@ -1,0 +1,80 @@
+"""Start the supervisors of other hosts with OpenSSH's own client.
+
+Nothing secret is on these command lines: environments travel over standard input.
+"""
+
+import functools
+import re
+import subprocess
+
+from gluon_launch.remote.bootstrap import REMOTE_PYTHON
+from gluon_launch.starting.way import Way
+
+CONNECT_S = 10
+# Said where the user's configuration has another value: ssh before 8.7 does not know these.
+NEEDED = {"stdinnull": "no", "forkafterauthentication": "no", "sessiontype": "default"}
+
+
+def ssh_argv(host, options):
+    """The ssh command for a host, up to the host's name."""
+    words = []
+    for option in options.ssh_option:
+        split = re.fullmatch(r"(-\w)\s+(.*)", option)  # '-F file' as well as -Ffile
+        words += split.groups() if split else [option]
+    if host.port:
+        words += ["-p", str(host.port)]
+    if host.user:
+        words += ["-l", host.user]
+    words += [
+        "-T",
+        "-oBatchMode=yes",  # never ask: nobody could answer on ten hosts at once
+        f"-oConnectTimeout={CONNECT_S}",
+        "-oServerAliveInterval=3",
+        "-oServerAliveCountMax=3",
+        "-oClearAllForwardings=yes",  # two connections cannot share their ports
+        "-oRemoteCommand=none",
+    ]
+    own = settings(tuple(words), host.name)
+    words += [
+        f"-o{name}={value}" for name, value in NEEDED.items() if own.get(name) not in (None, value)
+    ]
+    if own.get("stricthostkeychecking") not in ("true", "yes"):  # who refuses unknown hosts may
+        words.append("-oStrictHostKeyChecking=accept-new")
+    return ["ssh", *words]
+
+
+@functools.lru_cache(maxsize=None)
+def settings(words, name):
+    """What ssh's configuration has for a host: {lower-case name: value}."""
+    try:
+        done = subprocess.run(
+            ["ssh", *words, "-G", "--", name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+    except OSError:
+        return {}
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    return dict(line.partition(" ")[::2] for line in lines)
+
+
+class Ssh(Way):
+    """See `Way`."""
+
+    name = "ssh"
+    programs, package = ("ssh",), "openssh-client"
+    options = ("sync_dst_dir", "ssh_option", "hostfile", "interface")
+    takes_logins = uses_ssh = may_translate = True
+
+    def supervisor(self, host, job):
+        return [*self.login(host, job), f"exec python3 -I -c '{REMOTE_PYTHON}'"], None
+
+    def login(self, host, job):
+        return [*ssh_argv(host, job.options), "--", host.name]
+
+    def address(self, host, ready):
+        """The address at which ssh found the host."""
+        return ((ready["ssh"] or "").split() + [""] * 3)[2]
+
+    def wanted(self, host, job):
+        """What ssh's configuration has for the name."""
+        *words, _, name = self.login(host, job)
+        return settings(tuple(words[1:]), name).get("hostname", name)

@@ -1,0 +1,79 @@
+"""What a process wrote last, and what it wrote before that may be the cause of its end."""
+
+import collections
+import re
+
+from gluon_launch.telling.stacks import Stacks
+
+MOST = 20  # lines that are shown
+CAUSES = 4  # of them at most, if they are not among the last
+RECENT = 200  # lines worth reading: what was written before them is no cause
+FRAMES = 8  # of the thread that crashed; most recent call first
+OTHERS = 3  # of another thread
+_CAUSE = re.compile(
+    r"what\(\):|Check failed|Fatal Python error|^Exception ignored |^[\w.]+(Error|Exception)(: |$)"
+)
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\):$")
+
+
+class LastWords:
+    """Takes the lines of a process; keeps those that are worth showing when it fails."""
+
+    def __init__(self):
+        self._stacks = {"out": Stacks(), "err": Stacks()}
+        self._all = collections.deque(maxlen=MOST)  # (number, line)
+        self._errors = collections.deque(maxlen=MOST)
+        self._causes = collections.deque(maxlen=CAUSES)
+        self._count = 0
+        self._redrawn = None  # the stream whose last line is drawn over by its next one
+        self._traceback = None  # the stream on which one has begun
+
+    def take(self, stream, line, end="\n"):
+        """Take a line of "out" or "err"; `end` is how it ended.
+
+        Returns
+        -------
+        list of str
+            What is worth reading now: see `Stacks.take`.
+        """
+        stacks = self._stacks[stream]
+        before = self._errors if stream == "err" else self._all
+        if line.startswith("Fatal Python error") and before:
+            self._causes.append(before[-1])  # a failed assertion, what malloc found
+        readable = stacks.take(line)
+        for text in readable:
+            if text.strip() and stacks.depth <= (FRAMES if stacks.is_current else OTHERS):
+                self._keep(stream, text)
+                self._redrawn = stream if end == "\r" else None
+        return readable
+
+    def _keep(self, stream, text):
+        self._count += 1
+        for kept in (self._all, self._errors) if stream == "err" else (self._all,):
+            if self._redrawn == stream and kept:
+                kept.pop()
+            kept.append((self._count, text))
+        is_error = self._traceback == stream and not text[0].isspace()  # of any class
+        if _TRACEBACK.search(text):
+            self._traceback = stream
+        elif is_error:
+            self._traceback = None
+        if is_error or _CAUSE.search(text):
+            self._causes.append((self._count, text))
+
+    def worth_showing(self):
+        """The lines, and whether all of them are of standard error.
+
+        Both outputs count if the last line was none of standard error: `2>&1`, or a message that
+        was printed.
+        """
+        is_error = bool(self._errors) and self._errors[-1] == self._all[-1]
+        last = list(self._errors if is_error else self._all)
+        begin = last[0][0] if last else 0
+        recent = self._count - RECENT
+        causes = [text for number, text in self._causes if recent < number < begin]
+        lines = [text for _, text in last]
+        if causes:
+            causes = list(dict.fromkeys(causes))
+            lines = [*causes, "…", *lines[len(causes) + 1 :]]
+        return lines, is_error

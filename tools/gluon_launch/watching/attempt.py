@@ -1,0 +1,247 @@
+"""One try at a job: connect, check, copy, start, watch, stop."""
+
+import secrets
+import shutil
+import signal
+import threading
+
+from gluon_launch.job.addresses import scheduler_address
+from gluon_launch.job.job import environment
+from gluon_launch.job.statuses import SAVED
+from gluon_launch.remote.protocol import KILL_S
+from gluon_launch.starting import contents
+from gluon_launch.watching import places, preflight
+from gluon_launch.watching.outcome import Failure
+from gluon_launch.watching.watch import Watch
+
+FINISH_S = 15  # for servers and scheduler to end by themselves after the last worker
+DUMP_S = 2  # for stacks to be written
+
+
+class Attempt:
+    """Runs the job once. `run` tells the story; the methods follow in its order.
+
+    Parameters
+    ----------
+    job : Job
+    console : Console
+    record : Record
+    requests : collections.deque
+        Signals sent to the launcher, in order, filled by their handlers.
+    number : int
+        Which try this is, from 1.
+    prepare : bool
+        Check the hosts and copy to them first.
+    world : World
+    """
+
+    def __init__(self, job, console, record, requests, number, prepare, world):
+        self.job, self.console, self.record, self.world = job, console, record, world
+        self.number, self.prepare = number, prepare
+        self.watch = Watch(job, console, record, requests, world)
+        self.outcome, self.links = self.watch.outcome, self.watch.links
+        self.members, self.limits = self.watch.members, self.watch.limits
+        self.interfaces = {}  # of the network, by host, where they were asked for
+        # Not the job's: what ends the processes of a try must not find those of the next.
+        self.mark = f"LAUNCH_MARK_{secrets.token_hex(8)}"
+        record.follow(number, self.members.by_name)
+
+    def run(self):
+        """Run to the end; raises Failure unless all workers end with 0."""
+        over = threading.Event()
+        threading.Thread(target=self.beat, args=(over,), daemon=True).start()
+        try:
+            self.connect()
+            root, addresses = self.find_addresses()
+            port = self.find_port(root)
+            if self.prepare:
+                self.prepare_hosts(f"{root}:{port}")
+                if self.job.options.check:
+                    return
+            self.start(root, port, addresses)
+            while not self.outcome.failure and self.members.living("worker"):
+                self.watch.step()
+            self.finish()
+        finally:
+            self.leave()
+            over.set()
+            self.record.write()
+        self.outcome.raise_failure()
+
+    def ran_s(self):
+        """From the start of the processes to the failure; None if none was started."""
+        since = self.limits.running_since
+        return None if since is None else self.outcome.failed_at - since
+
+    def beat(self, over):
+        """Let the hosts know that the launcher lives."""
+        while not over.wait(1):
+            self.links.order("beat")
+
+    # Before anything runs
+
+    def connect(self):
+        """Reach every host, or say which ones cannot be reached."""
+        self.links.open()
+        failure = None
+        while not self.links.are_settled():
+            self.watch.step()
+            self.links.open_again()
+            failure = self.outcome.failure
+            is_enough = self.outcome.is_asked or self.job.way.brings_hosts  # others may take long
+            if failure and (is_enough or failure.kind != "away"):
+                raise failure
+        if failure:  # name all of them, not only the first
+            lost = [c.why_closed() for c in self.links.all() if c.closed]
+            raise Failure("\n".join(lost), failure.status, kind="away")
+        wrong = places.wrong(self.job, self.links.all(), self.world, self.watch.ask)
+        if wrong:
+            raise Failure("\n".join(wrong), 255)
+        self.links.unite()
+        for number, connection in enumerate(self.links.all()):  # two may be on one machine
+            mark = f"{self.mark}_{number}"
+            connection.order("hold", mark=mark, asks=self.job.way.is_batch_system)
+        self.links.order("output", held=self.watch.flow.is_held)  # one that was late has not heard
+
+    def find_addresses(self):
+        """The address of the scheduler, and each host's own that routes to it."""
+        everyone = self.links.all()
+        interface = self.job.interface
+        if interface:
+            addresses = self.own_addresses(everyone, interface=interface)
+            return addresses[self.job.hosts[0]], addresses
+        if len(everyone) == 1 and not self.job.count("server"):
+            return "127.0.0.1", self.own_addresses(everyone, toward="127.0.0.1")
+        if len(everyone) == 1:
+            return "127.0.0.1", {everyone[0].host: "127.0.0.1"}
+        reached = [self.job.way.address(c.host, c.ready) for c in everyone]
+        root, toward = scheduler_address(reached)
+        if toward:
+            root = self.own_addresses(everyone[:1], toward=toward)[everyone[0].host]
+        return root, self.own_addresses(everyone, toward=root)
+
+    def own_addresses(self, connections, **which):
+        """The IPv4 address of each host: of an interface, or the one that routes to another."""
+        found = self.watch.ask("address", dict.fromkeys(connections, ("address", which)))
+        self.interfaces.update((c.host, found[c]["interface"]) for c in connections)
+        return {c.host: found[c]["address"] for c in connections}
+
+    def find_port(self, root):
+        """A free port for the scheduler, held until it starts."""
+        first = self.links.first()
+        order = "port", {"address": root, "port": self.job.options.port}
+        return self.watch.ask("port", {first: order})[first]["port"]
+
+    def prepare_hosts(self, address):
+        """Check the hosts and copy to them; what the copy may bring is looked for after it."""
+        job, options = self.job, self.job.options
+        if not options.no_check:
+            self.check(address, is_before_copy=bool(job.target))
+        if job.target:
+            self.copy()
+            if not (options.no_check or options.check):
+                self.check(address)
+
+    def check(self, address, is_before_copy=False):
+        """Ask every host whether it is ready, and whether it reaches the scheduler's address."""
+        job, orders = self.job, {}
+        for connection in self.links.all():
+            connection.answers = []
+            question = preflight.question(job, connection.ready, address, is_before_copy)
+            orders[connection] = "start", question
+        ended = self.watch.ask("exit", orders)
+        files = contents.look(job.source, job.options).sizes if is_before_copy else {}
+        needed, brought = sum(files.values()), files if job.options.check else ()
+        rows, fixes = [], []
+        for c in orders:
+            status = ended[c]["status"]
+            found = preflight.judge(
+                c.host, c.ready, c.answers, status, needed, brought, job.way.fitting
+            )
+            self.record.host(c.host, mxnet=found.mxnet)
+            rows.append(found.row)
+            fixes += found.fixes
+        if fixes or job.options.check:
+            self.console.say(preflight.table(rows, job.way.name))
+        if fixes:
+            raise Failure("\n".join(fixes))
+
+    def copy(self):
+        """Copy the job's folder to every host; for `--check` only see whether rsync can."""
+        if not shutil.which("rsync"):
+            raise Failure("rsync is not installed here: apt-get install rsync")
+        left_out = contents.look(self.job.source, self.job.options).left_out()
+        if left_out:
+            self.console.say(left_out)
+            self.record.write(left_out=left_out)
+        copy = self.world.copy(self.links.by_host, self.job)
+        try:
+            copy.start()
+            while not copy.poll():
+                self.watch.step()
+                self.outcome.raise_failure()
+        finally:
+            copy.kill()
+        errors = copy.errors()
+        if errors:
+            raise Failure("\n".join(errors))
+
+    # Start and stop
+
+    def start(self, root, port, addresses):
+        """Start every process."""
+        self.links.first().order("release")
+        job, number = self.job, self.job.earlier_tries + self.number
+        for process in job.processes:
+            connection = self.links.by_host[process.host]
+            self.members.add(process, connection)
+            self.record.open(process)
+            processors = connection.ready["processors"]
+            address = addresses[process.host]
+            env = environment(
+                *(job, process, root, port, address, processors, number),
+                interface=self.interfaces.get(process.host),
+            )
+            command = job.way.shielded(process.role, job.argv)
+            connection.order(
+                "start", name=process.name, command=command, cwd=job.directory, env=env
+            )
+            self.record.host(process.host, address=address, processors=processors)
+        self.limits.last_output = self.limits.running_since = self.world.monotonic()
+        self.record.write()
+
+    def finish(self):
+        """Stop what still runs: gently on request, at once after a failure."""
+        members, failure = self.members, self.outcome.failure
+        self.watch.is_ending = True
+        self.watch.flow.allow_last_words()
+        if failure and (failure.kind == "asked" or failure.status == SAVED):
+            grace = self.job.options.grace
+            members.stop(grace, members.names("worker"))
+            self.watch.wait(grace + KILL_S, "worker")
+            workers = [m for m in members.by_name.values() if m.process.role == "worker"]
+            if failure.kind == "asked" and all(m.status == SAVED for m in workers):
+                failure.status = SAVED
+        elif failure and failure.kind == "hanging":
+            # Python prints the stacks of all threads (PYTHONFAULTHANDLER), and ends.
+            members.signal(signal.SIGABRT, members.names())
+            self.watch.wait(DUMP_S)
+        elif not failure:
+            self.outcome.is_done = True
+            if self.job.count("server"):  # Horovod's rendezvous does not see the end
+                self.watch.wait(FINISH_S)
+        if self.job.way.is_batch_system:  # where others ignore TERM
+            members.stop(0, members.names("scheduler") + members.names("server"))
+        members.stop(KILL_S)
+        self.watch.wait(KILL_S + 2)
+
+    def leave(self):
+        """End the supervisors."""
+        self.outcome.is_over = True
+        self.links.leave()
+        end = self.world.monotonic() + KILL_S + 2
+        while self.world.monotonic() < end and not self.links.are_closed():
+            self.watch.step()
+        self.links.give_back()
+        for connection in [*self.links.all(), *self.links.retired]:
+            connection.kill()

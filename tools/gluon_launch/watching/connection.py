@@ -1,0 +1,155 @@
+"""The connection between the launcher and the supervisor of one host."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+from gluon_launch.remote.bootstrap import BOOTSTRAP
+from gluon_launch.telling.writer import Writer
+
+# What a supervisor reports, and the fields of each report; some have a "why" where it failed.
+REPORTS = {
+    "ready": {"hostname", "python", "executable", "processors", "ssh", "machine", "uid"},
+    "beat": set(),
+    "port": {"port"},
+    "address": {"address", "interface"},
+    "own": {"addresses"},
+    "started": {"name", "pid"},
+    "line": {"name", "stream", "text", "end"},
+    "hung": {"name"},
+    "resting": {"name", "how"},
+    "exit": {"name", "status"},
+    "asked": {"number"},
+    "leaving": {"why"},
+    "done": set(),
+}
+PACKET = 4000  # bytes
+STREAM = socket.SOCK_STREAM
+PACKETS = socket.SOCK_SEQPACKET if sys.platform.startswith("linux") else STREAM
+DROPPED = re.compile("kex_exchange_identification|Connection (closed|reset) by")
+# What ssh says of a host on the way to another one stands before its last line.
+CAUSE = re.compile(r"^ssh: |Permission denied \(|verification failed|^\w+Error\b")
+REFUSED = re.compile("denied|refused|timed out|resolve|No route|UNKNOWN port|Too many auth")
+
+
+class Connection:
+    """Runs a supervisor and turns what it says into events.
+
+    Parameters
+    ----------
+    host : Host
+    argv : list of str
+        Starts the supervisor: `python3 -I -c REMOTE_PYTHON`, here or at the other end of ssh.
+        (-I: the folder that this is run in may have a random.py of its own.)
+    events : queue.Queue
+        Receives `(connection, report)`, where a report is a dict with a key "report": those of the
+        supervisor, and of this end "said" (a line on ssh's standard error) and "closed".
+    """
+
+    def __init__(self, host, argv, events, env=None, files=()):
+        self.host, self.events = host, events
+        self.ready = None  # the supervisor's first report
+        self.last_words = []  # of ssh, or of a supervisor that failed
+        self.given_up = None  # why the launcher ended it
+        self.answers = []  # lines of a check
+        self.closed = False  # its end has been handled
+        self.waiting_since = time.monotonic()  # None while the launcher itself is slow
+        self._writer = Writer()  # a host that hangs takes no orders
+        # Open MPI 5 loses of its input what it reads in full pieces of 4096 bytes. Others must have
+        # a stream: they may read less than a packet at once, and would lose the rest.
+        ours, theirs = socket.socketpair(type=PACKETS if argv[0] == "mpirun" else STREAM)
+        self._orders = ours
+        self.popen = subprocess.Popen(
+            argv,
+            env=env,
+            pass_fds=files,
+            stdin=theirs,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for the launcher, which then stops in order
+        )
+        theirs.close()
+        self._writer.put(self._write, repr(BOOTSTRAP))
+        self._stderr = threading.Thread(target=self._read_stderr, daemon=True)
+        self._stderr.start()
+        threading.Thread(target=self._read_reports, daemon=True).start()
+
+    def order(self, order, **fields):
+        """Send an order; a closed connection reports itself, so that is not an error here."""
+        self._writer.put(self._write, json.dumps(dict(fields, order=order)))
+
+    def silent_s(self):
+        """For how long nothing has come from the other end."""
+        since = self.waiting_since
+        return 0 if since is None or self.ready is None else time.monotonic() - since
+
+    def heard(self):
+        """Start to count the silence again."""
+        if self.waiting_since is not None:
+            self.waiting_since = time.monotonic()
+
+    def kill(self):
+        """End the connection; the supervisor notices, and ends everything on its host."""
+        if self.popen.poll() is None:
+            with contextlib.suppress(OSError):
+                os.killpg(self.popen.pid, signal.SIGKILL)  # what ssh has started, too: a ProxyJump
+
+    def give_up(self, why):
+        """End a connection that does not get ready, and keep why."""
+        self.given_up = why
+        self.kill()
+
+    def was_dropped(self):
+        """Did a server that has too many logins at once drop this one?"""
+        words = "\n".join(self.last_words)
+        return self.ready is None and bool(DROPPED.search(words)) and not REFUSED.search(words)
+
+    def why_closed(self):
+        """Why there is no connection, in one line."""
+        what = "the connection ended" if self.ready else "no connection"
+        if self.given_up:
+            return f"{self.host}: {what}: {self.given_up}"
+        words = [line for line in self.last_words if line.strip(" @-\r") and "Warning:" not in line]
+        causes = [line for line in words if CAUSE.search(line)]
+        if self.popen.args[0] == "mpirun":  # its own causes come first, in many lines
+            causes = causes or words
+        word = (causes[:1] or words[-1:] or [f"status {self.popen.returncode}"])[0]
+        return f"{self.host}: {what}: {word}"
+
+    def _write(self, text):
+        data = text.encode() + b"\n"
+        with contextlib.suppress(OSError, ValueError):
+            for start in range(0, len(data), PACKET):
+                self._orders.sendall(data[start : start + PACKET])
+
+    def _emit(self, report):
+        self.waiting_since = None
+        self.events.put((self, report))
+        self.waiting_since = time.monotonic()
+
+    def _read_reports(self):
+        for line in self.popen.stdout:
+            try:
+                report = json.loads(line)
+                fields = REPORTS[report["report"]]
+                if set(report) - {"report"} not in (fields, fields | {"why"}):
+                    raise ValueError
+            except (ValueError, KeyError, TypeError):  # a greeting from the login shell
+                report = {"report": "said", "text": line.decode("utf-8", "replace").rstrip()}
+            self._emit(report)
+        self._stderr.join(timeout=1)
+        self._emit({"report": "closed", "status": self.popen.wait()})
+        self._writer.close()
+
+    def _read_stderr(self):
+        for line in self.popen.stderr:
+            text = line.decode("utf-8", "replace").rstrip()
+            self.last_words = self.last_words[-40:] + [text]  # mpirun says why in many
+            self._emit({"report": "said", "text": text})

@@ -1,0 +1,46 @@
+"""The time limits of the command line: of the start, of silence, of the whole job."""
+
+from gluon_launch.job.statuses import TIMED_OUT
+
+
+class Limits:
+    """Ends a try when a limit is over.
+
+    Attributes
+    ----------
+    running_since : float or None
+        When the processes were started, on the clock of the world.
+    bound_at : float or None
+        When the scheduler began to listen.
+    last_output : float
+        When a process wrote last, or had to wait before it wrote.
+    """
+
+    def __init__(self, job, world, outcome, registration):
+        self.job, self.outcome, self.registration = job, outcome, registration
+        self.running_since = self.bound_at = None
+        self.last_output = world.monotonic()
+
+    def check(self, now):
+        """Note a failure if a limit is over."""
+        options = self.job.options
+        if options.timeout and now - self.job.began > options.timeout:
+            self.outcome.is_asked = True  # by the command line
+            if self.running_since is None:  # a host that is away, which would be waited for
+                self.outcome.failure = None
+            self._fail(f"--timeout: not done after {options.timeout:g} s")
+        if self.running_since is None:
+            return
+        limit = options.stall_timeout
+        if limit and now - self.last_output > limit:
+            self._fail(f"--stall-timeout: no output from any process for {limit:g} s")
+        limit = options.start_timeout
+        if self.bound_at is None or self.registration.complete or not limit:
+            return
+        if now - self.bound_at > limit:
+            arrived = self.registration.arrived
+            late = ", ".join(str(p) for p in self.job.processes[1:] if p.name not in arrived)
+            self._fail(f"--start-timeout: after {limit:g} s still waiting for {late}")
+
+    def _fail(self, message):
+        self.outcome.fail(message, TIMED_OUT, kind="hanging")

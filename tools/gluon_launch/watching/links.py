@@ -1,0 +1,168 @@
+"""The connections of one try, and what is reported of the hosts themselves."""
+
+import collections
+import re
+import signal
+
+from gluon_launch.job.hosts import Host
+from gluon_launch.job.statuses import shell_status
+from gluon_launch.remote.protocol import SILENCE_S
+from gluon_launch.watching.logins import Logins
+from gluon_launch.watching.outcome import Failure
+
+
+class Links:
+    """A connection to each host of the job.
+
+    Attributes
+    ----------
+    by_host : dict
+        The Connection to each host.
+    """
+
+    def __init__(self, job, world, events, outcome, console, record):
+        self.job, self.outcome, self.console, self.record = job, outcome, console, record
+        self.logins = Logins(job, world, events)
+        self.by_host = {}
+        self.retired = []  # to a machine that has another connection
+
+    def all(self):
+        """All connections, also while another thread opens one again."""
+        return list(self.by_host.values())
+
+    def first(self):
+        """The connection to the host of the scheduler."""
+        return self.by_host[self.job.hosts[0]]
+
+    def order(self, order, **fields):
+        """Send an order to every host."""
+        for connection in self.all():
+            connection.order(order, **fields)
+
+    # Open and close
+
+    def open(self):
+        """Begin to log in to every host."""
+        self.logins.ask(self.console.say)
+        for host in dict.fromkeys(self.job.hosts):
+            self.by_host[host] = self.logins.open(host)
+
+    def are_settled(self):
+        """Is every login done, or lost for good?"""
+        return all(connection.ready or connection.closed for connection in self.all())
+
+    def open_again(self):
+        """Try dropped logins again, and give up those that take too long."""
+        for host in self.logins.take_due():
+            self.by_host[host] = self.logins.open(host)
+        self.logins.give_up_slow(self.all())
+
+    def unite(self):
+        """Count a machine that was given under several names as one host, the first of them.
+
+        The hosts of a batch system are what it says they are.
+        """
+        if self.job.way.brings_hosts:
+            self.name()
+            return
+        first = {}
+        for connection in [] if self.job.way.is_batch_system else self.all():
+            host, ready = connection.host, connection.ready
+            known = first.setdefault(ready["machine"] or host, connection)
+            if known is connection:
+                continue
+            what = f"{host.address} and {known.host.address} are the same machine"
+            if ready["uid"] != known.ready["uid"]:
+                raise Failure(f"{what}, with different users: write one of them for both")
+            self.console.say(f"{what}: they count as one host, {known.host.address}")
+            self.record.host(host, same_as=known.host.name)
+            self.job.unite(host, known.host)
+            connection.order("leave")
+            self.retired.append(self.by_host.pop(host))
+
+    def name(self):
+        """Name the hosts that came by what they call themselves, and wait for no other."""
+        self.logins.asked.close()
+        names, found, first = collections.Counter(), {}, {}
+        for old, connection in self.by_host.items():
+            name = connection.ready["hostname"]
+            names[name] += 1
+            found[old] = Host(f"{name}/{names[name]}" if names[name] > 1 else name)
+            connection.host = found[old]
+            machine = connection.ready["machine"] or old
+            self.job.machines[found[old]] = first.setdefault(machine, found[old])
+            self.record.host(found[old], **{k: connection.ready[k] for k in ("hostname", "python")})
+        self.job.rename(found)
+        self.by_host = {connection.host: connection for connection in self.all()}
+
+    def give_back(self):
+        """Let go of the hosts that were asked for."""
+        if self.logins.asked:
+            came = all(c.ready and c.popen.poll() is not None for c in self.all())
+            self.logins.asked.end(gently=came and self.are_closed())
+
+    def leave(self):
+        """Tell every supervisor to end what it has started, and itself."""
+        for host in self.logins.due:  # dropped, and not tried again
+            self.by_host[host].closed = True
+        self.order("leave")
+
+    def are_closed(self):
+        """Has every supervisor left?"""
+        return all(connection.closed for connection in self.all())
+
+    # Silence
+
+    def forgive_silence(self):
+        """Start to count the silence again: it was the launcher that did not listen."""
+        for connection in self.all():
+            connection.heard()
+
+    def lose_silent(self):
+        """End the connections to hosts that are silent for too long."""
+        for connection in self.all():
+            if connection.silent_s() > SILENCE_S and not connection.closed:
+                connection.kill()
+                why = f"{connection.host}: not heard of for {SILENCE_S} s"
+                self.outcome.fail(why, 255, kind="away")
+
+    # Reports
+
+    def take_ready(self, connection, **facts):
+        """A supervisor runs, and tells of its host."""
+        connection.ready = facts
+        if not self.job.way.brings_hosts:  # else it gets another name
+            self.record.host(connection.host, **{k: facts[k] for k in ("hostname", "python")})
+
+    def take_said(self, connection, text):
+        """A line of ssh, or of another program between here and the supervisor."""
+        if connection.ready and not self.outcome.is_over:  # before: a greeting, or the cause
+            self.console.say(f"{connection.host}: {text}")
+
+    def take_asked(self, connection, number):
+        """The batch system wants the host back."""
+        self.outcome.is_asked = True
+        message = f"{connection.host}: the batch system sent {signal.Signals(number).name}"
+        self.outcome.fail(message, 128 + number, kind="asked")
+
+    def take_leaving(self, connection, why):
+        """A supervisor ends: a failure, unless the launcher told it to."""
+        signalled = self.job.way.brings_hosts and re.fullmatch(r"it was sent signal (\d+)", why)
+        if signalled:
+            name = signal.Signals(int(signalled[1])).name
+            message = f"{connection.host}: the container was sent {name}"
+            self.outcome.fail(message, 128 + int(signalled[1]))
+        elif why != "it was told to":
+            self.outcome.fail(f"{connection.host}: the supervisor there ends: {why}", 1)
+
+    def take_closed(self, connection, status):
+        """A connection has ended; a dropped login is tried again, any other end is a failure."""
+        if connection in self.retired:
+            return
+        if not self.outcome.failure and self.logins.postpone(connection):
+            return
+        connection.closed = True
+        status = shell_status(status)
+        if connection.given_up or (status <= 1 and not connection.ready):  # srun, mpirun: 1
+            status = 255
+        self.outcome.fail(connection.why_closed(), status or 1, kind="away")

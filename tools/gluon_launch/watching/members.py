@@ -1,0 +1,144 @@
+"""The processes of one try, and what is reported of them."""
+
+import re
+from dataclasses import dataclass, field
+
+from gluon_launch.job.job import Process
+from gluon_launch.job.statuses import describe, shell_status
+from gluon_launch.telling.last_words import LastWords
+from gluon_launch.watching.connection import Connection
+
+FORGOTTEN = re.compile(r"Exception ignored (on|while) calling ctypes callback")  # words of Python
+TAKEN = re.compile("bind failed|Address already in use")  # by ps-lite, by Horovod's rendezvous
+UNDONE = "could not do what a worker asked for"
+STANDSTILL = """\
+{ended} came to the end of the program, and {others} stands still: it waits for a push
+that does not come. Did they take the same number of steps? Then the last pushes were not sent:
+`import gluon_dist` first, or mx.nd.waitall() as the last line (docs/troubleshooting.md)"""
+
+
+@dataclass
+class Member:
+    """A process of the job, and how it ran."""
+
+    process: Process
+    connection: Connection
+    pid: int = None
+    started: float = None  # in seconds since 1970
+    ended: float = None
+    status: int = None  # -n for signal n
+    told: bool = False  # the launcher asked it to end
+    said: LastWords = field(default_factory=LastWords)
+    rests: str = ""  # "waits" or "in its exit": it has neither written nor computed for a while
+    has_forgotten: bool = False  # an exception in a callback, which Python printed
+
+
+class Members:
+    """All processes of a try.
+
+    Attributes
+    ----------
+    by_name : dict
+        The Member with each name; empty until the processes are started.
+    """
+
+    def __init__(self, world, outcome, links, console, record):
+        self.world, self.outcome, self.links = world, outcome, links
+        self.console, self.record = console, record
+        self.by_name = {}
+        self.has_told_standstill = False
+
+    def add(self, process, connection):
+        """Expect reports of a process."""
+        self.by_name[process.name] = Member(process, connection)
+
+    def living(self, role=None):
+        """Those that have not ended."""
+        members = self.by_name.values()
+        return [m for m in members if m.ended is None and role in (None, m.process.role)]
+
+    def names(self, role=None):
+        """The names of those that have not ended."""
+        return [member.process.name for member in self.living(role)]
+
+    def are_out_of_reach(self, role=None):
+        """Is none left on a host that can be reached?"""
+        return all(member.connection.closed for member in self.living(role))
+
+    def signal(self, number, names):
+        """Send a signal to the named processes."""
+        self.links.order("signal", number=int(number), names=names)
+
+    def stop(self, grace, names=None):
+        """TERM, then KILL after the grace, to the named processes or to all."""
+        for member in self.living():
+            member.told = member.told or names is None or member.process.name in names
+        self.links.order("stop", grace=grace, names=names)
+
+    # Reports
+
+    def take_started(self, connection, name, pid):
+        """A process has been started."""
+        if name in self.by_name:
+            self.by_name[name].pid, self.by_name[name].started = pid, self.world.time()
+
+    def take_line(self, connection, name, stream, text, end):
+        """A process wrote a line."""
+        member = self.by_name.get(name)
+        if member is None:  # a check, whose output is for the launcher
+            connection.answers.append(text)
+            return
+        if text and member.process.role != "worker":
+            self.find_forgotten(member, text)
+        self.record.line(member.process, text, end)
+        readable = member.said.take(stream, text, end)
+        if member.process.role == "worker":  # what a worker prints stays as it is
+            readable = [text]
+        for line in readable:
+            self.console.line(member.process, stream, line, end)
+
+    def find_forgotten(self, member, text):
+        """A server goes on after an exception in a callback, and ruins the weights: end it."""
+        if FORGOTTEN.match(text):
+            member.has_forgotten = True
+        elif member.has_forgotten and not re.match(r"\s|Traceback ", text):
+            member.has_forgotten = False
+            self.outcome.fail(f"{UNDONE}: {text}", 1, member, late=True)
+
+    def take_hung(self, connection, name):
+        """A process hangs in its exit: that is a failure of a worker only."""
+        member = self.by_name.get(name)
+        if member and member.process.role == "worker":  # others are idle whenever workers compute
+            self.outcome.fail("printed a traceback, and has hung in its exit for 10 s", 1, member)
+
+    def take_resting(self, connection, name, how):
+        """A process neither writes nor computes: say so if all workers do, some at their end."""
+        if name not in self.by_name or self.has_told_standstill:
+            return
+        self.by_name[name].rests = how
+        workers = [m for m in self.by_name.values() if m.process.role == "worker"]
+        at_end = [m for m in workers if m.status == 0 or m.rests == "in its exit"]
+        waiting = [m for m in workers if m.ended is None and m.rests == "waits"]
+        if at_end and waiting and len(at_end) + len(waiting) == len(workers):
+            self.has_told_standstill = True
+            ended, others = (", ".join(str(m.process) for m in ms) for ms in (at_end, waiting))
+            self.console.say(STANDSTILL.format(ended=ended, others=others))
+
+    def take_exit(self, connection, name, status, why=""):
+        """A process has ended."""
+        member = self.by_name.get(name)
+        if member is None:
+            connection.answers.append(None)
+            return
+        member.ended, member.status = self.world.time(), status
+        if why:
+            member.said.take("err", why)
+        if status == 0 or member.told:
+            return
+        if not self.living("worker") and member.process.role != "worker":
+            self.console.say(f"{member.process} {describe(status)} after all workers had ended")
+            return
+        words, _ = member.said.worth_showing()
+        is_port_taken = name == "scheduler" and TAKEN.search(" ".join(words))
+        kind = "again" if is_port_taken else "failed"
+        self.outcome.fail(describe(status), shell_status(status), member, kind)

@@ -1,0 +1,135 @@
+"""Is every host ready? The question to each, and the judgement of its answer."""
+
+import json
+import re
+import shlex
+from dataclasses import dataclass
+from typing import List
+
+from gluon_launch.job.job import sets_variable
+from gluon_launch.remote.bootstrap import REMOTE
+
+SOURCE = REMOTE / "hostcheck.py"
+MIB = 1 << 20
+COLUMNS = ("host", "reached", "python", "mxnet", "command", "folder", "network")
+COPIED = "comes with the copy"
+FIX = {
+    "mxnet": "`make setup` there, and name its .venv/bin/python in the command",
+    "horovod": "`make setup HOROVOD=1` there, or leave out -s 0",
+    "command": "give its full path, or put it on PATH; with ssh that is PATH without a login",
+    "folder": "make it, or choose another with --sync-dst-dir, or bring files with --files",
+    "network": "open the port between the hosts, or choose it with --port, --interface",
+    "space": "make room there",
+    "python": "run `launch.py --no-check …` to start without",
+}
+
+
+def first_program(command):
+    """The program that a command starts with, or "" if only a shell can tell."""
+    words = command
+    if len(command) == 1:
+        try:
+            words = shlex.split(command[0])
+        except ValueError:
+            return ""
+    while words and sets_variable(words[0]):
+        if words[0].partition("=")[0].endswith("PATH"):
+            return ""  # where the program is, or where it finds MXNet
+        words = words[1:]
+    is_plain = words and (len(command) > 1 or re.fullmatch(r"[\w./+-]+", words[0]))
+    return words[0] if is_plain else ""
+
+
+def question(job, ready, address, is_before_copy):
+    """The check of a host, as fields of the order "start".
+
+    Parameters
+    ----------
+    job : Job
+    ready : dict
+        The first report of the host's supervisor.
+    address : str
+        Where the scheduler is going to listen.
+    is_before_copy : bool
+        The folder need not be there. Then the command, and its MXNet, are not asked about, unless
+        there is no other time for it: with `--check`.
+    """
+    create = "create" if is_before_copy else "-"
+    by_shell = "sh" if len(job.command) == 1 else "-"
+    python = ready["executable"], "-I", "-"
+    horovod = "-" if job.count("server") else "horovod"
+    is_asked = job.options.check or not is_before_copy
+    program = first_program(job.command) if is_asked else ""
+    return {
+        "name": "check",
+        "command": [*python, job.directory, create, program, by_shell, address, horovod],
+        "env": job.env["worker"],
+        "stdin": SOURCE.read_text(),
+    }
+
+
+@dataclass
+class Finding:
+    """What became known of one host."""
+
+    mxnet: str  # its version, or None
+    row: List[str]  # of the table, under `COLUMNS`
+    fixes: List[str]  # for each thing that is wrong a line: where, what, and what to do
+
+
+def judge(host, ready, lines, status, needed, brought, fitting=str):
+    """Judge what a host answered.
+
+    Parameters
+    ----------
+    host : Host
+    ready : dict
+        The first report of its supervisor.
+    lines, status : list of str, int
+        The output of the check and its exit status.
+    needed : int
+        Bytes that are going to be copied to an empty folder.
+    brought : collection of str
+        The files that the copy would bring, by their names in the folder.
+    fitting : function
+        See `Way.fitting`.
+
+    Returns
+    -------
+    Finding
+    """
+    lines = [line for line in lines if line]
+    answers = [line for line in lines if line.startswith('{"wrong"')]  # others are warnings
+    if answers:
+        answer = json.loads(answers[-1])
+        wrong = {column: why for column, why in answer["wrong"].items() if why}
+    else:
+        last = lines[-1] if lines else f"status {status}"
+        answer, wrong = {}, {"python": f"the check itself failed: {last}"}
+    has_mxnet = "mxnet/__init__.py" in brought and bool(answer.get("python"))
+    if has_mxnet and "No module named 'mxnet'" in wrong.get("mxnet", ""):
+        del wrong["mxnet"]
+    free = answer.get("free")
+    if needed and answer.get("empty") and free is not None and free < needed:
+        wrong["space"] = f"{free / MIB:.1f} MiB free, the copy needs {needed / MIB:.1f} MiB"
+    facts = {
+        "host": str(host),
+        "python": answer.get("python") or ready["python"],
+        "mxnet": COPIED if has_mxnet else answer.get("mxnet") or "not asked",
+        "command": "ok" if answer.get("command") else "not asked",
+        "folder": "no space" if "space" in wrong else f"{(free or 0) >> 30} GiB free",
+    }
+    if answer.get("inside") in brought:
+        facts["command"] = COPIED
+    row = ["FAILED" if column in wrong else facts.get(column, "ok") for column in COLUMNS]
+    fixes = [f"{host}: {why}: {fitting(FIX[column])}" for column, why in wrong.items()]
+    return Finding(answer.get("mxnet"), row, fixes)
+
+
+def table(rows, launcher):
+    """Rows of words under `COLUMNS`, aligned; `launcher` is what reached the hosts."""
+    rows = [[launcher if column == "reached" else column for column in COLUMNS], *rows]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
+    return "\n".join(
+        "  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in rows
+    )

@@ -1,0 +1,156 @@
+"""Run a job, and start it again after a failure where that makes sense."""
+
+import signal
+from dataclasses import dataclass, replace
+
+from gluon_launch.job.statuses import SAVED, USAGE
+from gluon_launch.telling.report import explain
+from gluon_launch.watching.attempt import Attempt
+from gluon_launch.watching.outcome import Failure
+from gluon_launch.watching.world import World
+
+REPEATS = 3  # of a start that did not work out: another program took the port
+AWAY_S = 2  # between two tries to reach a host
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What is known of a try that failed."""
+
+    kind: str  # as of its `Failure`
+    status: int
+    asked: bool  # somebody wants the job to end
+    ran_s: float  # from the start of the processes to the failure; None if none was started
+    now_s: float  # the time of the decision, on any clock
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What was counted in the tries so far."""
+
+    number: int = 1  # which try it is; a repeated start is the same try
+    restarts: int = 0  # for `--max-restarts`
+    repeats: int = 0  # of starts, because another program took the port
+    idle_stops: int = 0  # after saving, within `--min-uptime`
+    away_since: float = None  # on the clock of `Ended.now_s`: a host has been waited for
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Is the job started again, and what is said about it?"""
+
+    again: bool
+    words: str
+    counters: Counters
+    pause_s: float = 0  # before it is started again
+
+
+def decide(ended, counters, options):
+    """Decide whether the job is started again after an attempt that failed.
+
+    Parameters
+    ----------
+    ended : Ended
+    counters : Counters
+    options : argparse.Namespace
+        With max_restarts, min_uptime and start_timeout.
+
+    Returns
+    -------
+    Decision
+    """
+    started = ended.ran_s is not None
+    if started:
+        counters = replace(counters, away_since=None)
+
+    def stop(words=""):
+        return Decision(False, words, counters)
+
+    def again(words, pause_s=0, **changes):
+        return Decision(True, words, replace(counters, **changes), pause_s)
+
+    if ended.asked:
+        return stop()
+    if ended.kind == "again" and counters.repeats < REPEATS:
+        return again("starting again", repeats=counters.repeats + 1)
+    if not started:
+        if ended.kind != "away" or counters.number == 1:
+            return stop()
+        limit = options.start_timeout
+        since = ended.now_s if counters.away_since is None else counters.away_since
+        if limit and ended.now_s - since >= limit:
+            return stop()
+        up_to = f", up to {limit:g} s" if limit else ""
+        return again(f"waiting for the host{up_to}", AWAY_S, away_since=since)
+    if not options.max_restarts:
+        return stop()
+    if ended.status == USAGE:
+        return stop("not restarted: with status 2 it says that its command line is wrong")
+    is_early = ended.ran_s <= options.min_uptime
+    has_saved = ended.status == SAVED  # nobody asked us: the workers were asked, and want this
+    idle_stops = counters.idle_stops + 1 if has_saved and is_early else 0
+    if idle_stops == 2:
+        return stop(f"twice in a row it stopped within --min-uptime ({options.min_uptime:g} s)")
+    if is_early and not has_saved:
+        sooner = f"sooner than --min-uptime {options.min_uptime:g}"
+        return stop(f"not restarted: it failed {ended.ran_s:.0f} s after its start, {sooner}")
+    if counters.restarts >= options.max_restarts:
+        return stop(f"not restarted: that was --max-restarts {options.max_restarts}")
+    number, restarts = counters.number + 1, counters.restarts + 1
+    words = f"restarting (try {number}, {restarts} of {options.max_restarts} restarts)"
+    return again(words, number=number, restarts=restarts, idle_stops=idle_stops)
+
+
+def run_job(job, console, record, requests, world=None):
+    """Run a job to its end, with restarts.
+
+    Returns
+    -------
+    int
+        What the launcher exits with.
+    """
+    world, counters, prepare = world or World(), Counters(), True
+    while True:
+        attempt = Attempt(job, console, record, requests, counters.number, prepare, world)
+        try:
+            attempt.run()
+            record.write(status=0, ended=world.time())
+            return 0
+        except Failure as error:
+            failure = error
+        ran_s, is_asked = attempt.ran_s(), attempt.outcome.is_asked
+        prepare = prepare and ran_s is None
+        ended = Ended(failure.kind, failure.status, is_asked, ran_s, world.monotonic())
+        decision = decide(ended, counters, job.options)
+        if not decision.again:
+            return conclude(job, failure, decision.words, console, record, world)
+        counters = decision.counters
+        console.say(f"{failure.subject()}: {decision.words}")
+        number = pause(decision.pause_s, requests, world)
+        if number:
+            name = signal.Signals(number).name
+            failure = Failure(f"stopped by {name}", 128 + number, kind="asked")
+            return conclude(job, failure, "", console, record, world)
+
+
+def conclude(job, failure, words, console, record, world):
+    """Say and keep what ended the job; returns its exit status."""
+    log = failure.member and record.path(failure.member.process)
+    left_out = record.data.get("left_out")
+    text = explain(failure, log, job.way.fitting, left_out) + (f"\n{words}" if words else "")
+    record.write(status=failure.status, cause=text, ended=world.time())
+    console.say(text)
+    return failure.status
+
+
+def pause(seconds, requests, world):
+    """Wait. Returns early with the signal if one asks for the end."""
+    end = world.monotonic() + seconds
+    while True:
+        while requests:
+            number = requests.popleft()
+            if number != signal.SIGUSR1:
+                return number
+        if world.monotonic() >= end:
+            return None
+        world.sleep(0.1)

@@ -1,0 +1,165 @@
+"""Handle what happens during a try, one event at a time."""
+
+import queue
+import signal
+
+from gluon_launch.job.statuses import USAGE
+from gluon_launch.remote.protocol import SILENCE_S
+from gluon_launch.starting import allocation
+from gluon_launch.watching.flow import Flow
+from gluon_launch.watching.limits import Limits
+from gluon_launch.watching.links import Links
+from gluon_launch.watching.members import Members
+from gluon_launch.watching.outcome import Failure, Outcome
+from gluon_launch.watching.registration import Registration
+
+ANSWER_S = 120  # for a host to answer: a folder on a network that is away blocks for ever
+
+
+def pass_over(connection, **fields):
+    """Take an answer, which `Watch.ask` returns, or a mere sign of life."""
+
+
+class Watch:
+    """Takes the reports of the hosts and the requests to the launcher; looks at the clock.
+
+    Attributes
+    ----------
+    outcome, links, members, limits, flow, registration
+        What is known so far, each object with its own part.
+    handlers : dict
+        What takes each kind of report.
+    is_ending : bool
+        The processes are being stopped: time limits mean nothing any more.
+    """
+
+    def __init__(self, job, console, record, requests, world):
+        self.job, self.console, self.record = job, console, record
+        self.requests, self.world = requests, world
+        self.events = world.events()  # of all connections
+        self.outcome = Outcome(world)
+        self.links = Links(job, world, self.events, self.outcome, console, record)
+        self.members = Members(world, self.outcome, self.links, console, record)
+        self.registration = Registration()
+        self.limits = Limits(job, world, self.outcome, self.registration)
+        self.flow = Flow(self.links, [*console.writers, record.writer])
+        self.is_ending = False
+        self.stepped = world.monotonic()
+        self.handlers = {
+            "ready": self.links.take_ready,
+            "said": self.links.take_said,
+            "asked": self.links.take_asked,
+            "leaving": self.links.take_leaving,
+            "closed": self.links.take_closed,
+            "started": self.members.take_started,
+            "line": self.take_line,
+            "hung": self.members.take_hung,
+            "resting": self.members.take_resting,
+            "exit": self.members.take_exit,
+            "port": pass_over,
+            "address": pass_over,
+            "own": pass_over,
+            "beat": pass_over,
+            "done": pass_over,
+        }
+
+    def step(self):
+        """Handle one event and check what needs none; return (connection, report) of the event."""
+        try:
+            connection, report = self.events.get(timeout=0.1)
+        except queue.Empty:
+            connection, report = None, {}
+        else:
+            fields = {name: value for name, value in report.items() if name != "report"}
+            self.handlers[report["report"]](connection, **fields)
+        now = self.world.monotonic()
+        if now - self.stepped > SILENCE_S / 2:  # the launcher was stopped, or swapped out
+            self.links.forgive_silence()
+        self.stepped = now
+        self.links.lose_silent()
+        while self.requests:
+            self.take_request(self.requests.popleft())
+        self.flow.regulate()
+        if self.flow.is_held:
+            self.limits.last_output = now  # the silence of the processes is our doing
+        if self.job.watchers and self.job.watchers != allocation.watchers():
+            self.outcome.is_asked = True  # a restart would be hidden from the batch system, too
+            self.outcome.fail("the batch script, or who waits for it, was killed", 1)
+        if not self.is_ending:
+            self.limits.check(now)
+        return connection, report
+
+    def wait(self, seconds, role=None):
+        """Handle events until no process of this role is left on any host that can be reached."""
+        end = self.world.monotonic() + seconds
+        while self.world.monotonic() < end and not self.members.are_out_of_reach(role):
+            self.step()
+
+    def ask(self, kind, orders):
+        """Send each connection its order (name, fields); return its report of this kind.
+
+        Raises
+        ------
+        Failure
+            A host does not answer, or says why it cannot.
+        """
+        answers = {}
+        for connection, (name, fields) in orders.items():
+            connection.order(name, **fields)
+        end = self.world.monotonic() + ANSWER_S
+        while len(answers) < len(orders):
+            connection, report = self.step()
+            self.outcome.raise_failure()
+            if self.world.monotonic() > end:
+                silent = [c.host for c in orders if c not in answers]
+                why = f"no answer within {ANSWER_S} s (a folder on a network that is away?)"
+                raise Failure("\n".join(f"{host}: {why}" for host in silent), 255)
+            if report.get("report") == kind and report.get("name", "check") == "check":
+                answers[connection] = report
+        wrong = [f"{c.host}: {answers[c]['why']}" for c in orders if answers[c].get("why")]
+        if wrong:
+            raise Failure("\n".join(wrong))
+        return answers
+
+    def take_request(self, number):
+        """A signal to the launcher."""
+        outcome = self.outcome
+        if number == signal.SIGUSR1:
+            workers = [p.name for p in self.job.processes if p.role == "worker"]
+            self.members.signal(number, workers)
+            return
+        outcome.is_asked = True
+        if outcome.is_done or (outcome.failure and number == signal.SIGINT):  # all is ending anyway
+            self.members.stop(0)
+        else:
+            outcome.fail(f"stopped by {signal.Signals(number).name}", 128 + number, kind="asked")
+
+    def take_line(self, connection, name, stream, text, end):
+        """A line of a process; the scheduler's may be ps-lite's own, which few want to see."""
+        is_own = name == "scheduler" and self.take_registration(text)
+        if is_own and not self.job.shows_ps_lite:
+            return
+        self.members.take_line(connection, name, stream, text, end)
+        self.limits.last_output = self.world.monotonic()
+
+    def take_registration(self, text):
+        """Read what the scheduler says about the nodes; False if ps-lite did not write the line."""
+        nodes = self.registration
+        before = nodes.complete
+        if not nodes.take(text):
+            return False
+        self.limits.bound_at = self.limits.bound_at or self.world.monotonic()
+        if nodes.complete and not before:
+            for name in nodes.wrong():
+                self.outcome.fail(f"{name} was given rank {nodes.nodes[name][0]}", 1, kind="again")
+            if nodes.nodes and not self.job.count("server"):
+                self.outcome.fail("-s 0 is for Horovod: this program needs servers", USAGE)
+            self.tell_placement()
+        return True
+
+    def tell_placement(self):
+        """All processes have registered: say which host has which."""
+        for host in self.links.by_host if self.job.way.tells_hosts else ():
+            names = [str(process) for process in self.job.processes if process.host == host]
+            self.console.say(f"{host}: {', '.join(names)}")
+        self.record.write()
