@@ -52,7 +52,7 @@ help:
 	@echo "make test-pythons      a short training run on every Python from 3.8 to 3.12 here (PYTHONS=)"
 	@echo "make test-bare         run train and test on a bare Debian, as root on Linux (TESTS=, SUITE=bullseye: Python 3.9)"
 	@echo "make test-gpu-install  install the GPU packages and import them, without a GPU (2 GB)"
-	@echo "make lint              check the style of the code"
+	@echo "make lint              check the style of the code, and the types of gluon_dist"
 	@echo "make clean             remove .venv and everything built"
 
 setup:
@@ -140,6 +140,7 @@ test-gpu-install:
 lint: setup
 	@.venv/bin/python -m ruff check .
 	@.venv/bin/python -m ruff format --check .
+	@.venv/bin/python -m mypy
 
 clean:
 	rm -rf .venv .venv-peers .venv-site .venv-nbgrader .venv.lock build *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -17,7 +17,6 @@ every role; servers and the scheduler never return from its first import.
 import gluon_dist as gd  # first: before mxnet
 from gluon_dist.checkpoint.session import Session
 from gluon_dist.common.failure import exit_with
-from gluon_dist.workers.statistics import average_statistics
 from gluon_dist.workers.workers import Workers
 
 from command_line.devices import choose_devices
@@ -61,8 +60,7 @@ def train(args, session):
     loss.hybridize(static_alloc=True, static_shape=True)
 
     # The store connects the devices of this worker, and all workers through the servers.
-    store = gd.store(args.kv_store)
-    workers = Workers(store)
+    workers = Workers(gd.store(args.kv_store))
     train_loader, test_loader = create_loaders(args, images, workers)  # of this worker's part
     settings = {"data": images.fingerprint, **options_of(args), **versions()}
     workers.agree(settings)  # a worker with others ends the job
@@ -71,12 +69,10 @@ def train(args, session):
     net = create_network(args, ctx, images)
     start = begin_or_resume(args, settings, net, workers, train_loader, session)
     if start.is_end(args.num_epochs, args.target_accuracy):
-        workers.barrier()  # nobody leaves while others still need the servers
+        gd.barrier()  # nobody leaves while others still need the servers
         return 0
     use_mixed_precision(args.dtype)  # unless it is float32
-    trainer = create_trainer(
-        args, net, ctx, store, workers, start.steps_per_epoch, start.steps_done
-    )
+    trainer = create_trainer(args, net, workers, start.steps_per_epoch, start.steps_done)
     start.restore(trainer, net, workers)
     run = Run(args, start, net, trainer, workers, session)  # reports, saves, stops
     introduce(args, net, images, train_loader, trainer, workers)
@@ -93,7 +89,7 @@ def train(args, session):
         trainer.pull_weights()  # dist_async: others have moved them on the servers
         if run.save_if_stopped(epoch):
             break
-        average_statistics(net, workers)  # of BatchNorm, which each device has moved for itself
+        gd.average_statistics(net)  # of BatchNorm, which each device has moved for itself
         result = {}
         if run.is_test_due(epoch):
             # Each worker tests its part of the test set; they add up their counts.

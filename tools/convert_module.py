@@ -24,6 +24,7 @@ sys.path.insert(0, str(PROGRAM))
 import gluon_dist  # noqa: E402, F401  before mxnet
 from gluon_dist.checkpoint import files as checkpoint  # noqa: E402
 from gluon_dist.checkpoint.lock import check_prefix, hold  # noqa: E402
+from gluon_dist.checkpoint.manifest import Manifest  # noqa: E402
 from gluon_dist.checkpoint.parameters import load, with_kinds  # noqa: E402
 from gluon_dist.checkpoint.writer import new_run, reason_of  # noqa: E402
 from gluon_dist.common.failure import UsageError, exit_with  # noqa: E402
@@ -137,9 +138,10 @@ def write(net, args, epoch):
             raise UsageError(f"{there[0]} exists: name another --model-prefix")
         params = {key: param.data() for key, param in net.collect_params().items()}
         params = with_kinds(params, symbol)
-        facts = {"converted": args.params, "job": None, "run": new_run(), "versions": versions()}
+        program = {"converted": args.params, "versions": versions()}
+        manifest = Manifest(epoch, run=new_run(), program=program)
         try:
-            return checkpoint.write(prefix, epoch, 0, symbol, params, {}, facts)
+            return checkpoint.write(prefix, manifest, symbol, params, {})
         except (OSError, mx.MXNetError, ValueError) as error:
             raise UsageError(f"{name} could not be saved: {reason_of(error)}") from None
 

@@ -7,7 +7,7 @@ server or scheduler of a job starts to serve, and in a worker faults of MXNet ar
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, List
 
 from gluon_dist.contract import VERSION as __version__
 from gluon_dist.setup.finder import register as _register
@@ -17,7 +17,7 @@ _register()
 _HOMES = {
     "Checkpoint": "checkpoint.job",
     "Trainer": "exchange.trainer",
-    "backward": "exchange.trainer",
+    "backward": "exchange.freshness",
     "all_gather": "workers.operations",
     "all_reduce": "workers.operations",
     "average_statistics": "workers.statistics",
@@ -37,8 +37,8 @@ _HOMES = {
 
 if TYPE_CHECKING:  # the same for who reads types
     from gluon_dist.checkpoint.job import Checkpoint as Checkpoint
+    from gluon_dist.exchange.freshness import backward as backward
     from gluon_dist.exchange.trainer import Trainer as Trainer
-    from gluon_dist.exchange.trainer import backward as backward
     from gluon_dist.setup.changes import explain as explain
     from gluon_dist.workers.group import devices as devices
     from gluon_dist.workers.group import local_rank as local_rank
@@ -58,7 +58,7 @@ if TYPE_CHECKING:  # the same for who reads types
 __all__ = ["__version__", *_HOMES]
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> object:
     """Load a public name when it is first asked for."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -67,5 +67,5 @@ def __getattr__(name):
     return value
 
 
-def __dir__():
+def __dir__() -> List[str]:
     return sorted({*globals(), *__all__})

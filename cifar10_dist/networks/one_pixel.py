@@ -6,6 +6,7 @@ of it. Here only the part on the image is multiplied. Parameters and results sta
 """
 
 import contextlib
+import functools
 import json
 from collections import Counter
 
@@ -13,21 +14,19 @@ import mxnet as mx
 from mxnet.gluon import nn
 
 
-class OnePixelConv2D(nn.Conv2D):
-    """A convolution of n images (n, C, H, W) to (n, channels, 1, 1).
+def product(block, F, x, weight, bias=None):
+    """Multiply every image with every kernel: n images (n, C, H, W) to (n, channels, 1, 1).
 
-    ``seen`` is the part of the kernel that lies on the image: (begin, end) of its rows and of its
-    columns. The rest of the kernel has a gradient of zero.
+    It takes the place of a convolution's ``hybrid_forward``. ``block.seen`` is the part of the
+    kernel that lies on the image: (begin, end) of its rows and of its columns. The rest of the
+    kernel has a gradient of zero.
     """
-
-    def hybrid_forward(self, F, x, weight, bias=None):
-        """Multiply every image with every kernel."""
-        begin, end = zip(*self.seen)
-        kernel = F.slice(weight, begin=(None, None, *begin), end=(None, None, *end))
-        inputs = (x, kernel.reshape((0, -1)), *(() if bias is None else (bias,)))
-        out = F.FullyConnected(*inputs, num_hidden=self._channels, no_bias=bias is None)
-        out = out.reshape((0, 0, 1, 1))
-        return out if self.act is None else self.act(out)
+    begin, end = zip(*block.seen)
+    kernel = F.slice(weight, begin=(None, None, *begin), end=(None, None, *end))
+    inputs = (x, kernel.reshape((0, -1)), *(() if bias is None else (bias,)))
+    out = F.FullyConnected(*inputs, num_hidden=block._channels, no_bias=bias is None)
+    out = out.reshape((0, 0, 1, 1))
+    return out if block.act is None else block.act(out)
 
 
 def use_products(net, image_shape):
@@ -46,20 +45,20 @@ def use_products(net, image_shape):
             seen = _seen(block._kwargs, *sizes[f"{block.name}_fwd"])
             if seen:
                 block.seen = seen
-                block.__class__ = OnePixelConv2D
+                block.hybrid_forward = functools.partial(product, block)
 
 
 @contextlib.contextmanager
 def as_convolutions(net):
     """Within a with block, use MXNet's own convolutions again."""
-    products = [block for block in _blocks(net) if type(block) is OnePixelConv2D]
+    products = [block for block in _blocks(net) if "hybrid_forward" in vars(block)]
     for block in products:
-        block.__class__ = nn.Conv2D
+        del block.hybrid_forward
     try:
         yield
     finally:
         for block in products:
-            block.__class__ = OnePixelConv2D
+            block.hybrid_forward = functools.partial(product, block)
 
 
 def _blocks(parent):

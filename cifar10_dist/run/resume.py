@@ -1,6 +1,5 @@
 """Where a training begins: afresh, or from a checkpoint that worker 0 reads and hands to all."""
 
-import json
 from dataclasses import dataclass, field
 
 from gluon_dist.checkpoint import files
@@ -11,6 +10,7 @@ from gluon_dist.checkpoint.candidates import (
     load_into,
     place_of,
 )
+from gluon_dist.checkpoint.manifest import Manifest
 from gluon_dist.checkpoint.parameters import load
 from gluon_dist.checkpoint.statistics import restore_statistics
 from gluon_dist.checkpoint.writer import new_run
@@ -38,8 +38,9 @@ class Start:
         Of the checkpoint, ``PREFIX-0003``; None: the training begins afresh.
     run : str
         A name for all tries of the same training.
-    manifest, arrays : dict
-        Of the checkpoint, see ``checkpoint.py``.
+    manifest : Manifest
+    arrays : dict
+        Of the checkpoint, see ``gluon_dist/checkpoint/files.py``.
     """
 
     facts: dict
@@ -47,7 +48,7 @@ class Start:
     step: int = 0
     name: str = None
     run: str = field(default_factory=new_run)
-    manifest: dict = field(default_factory=dict)
+    manifest: Manifest = field(default_factory=Manifest)
     arrays: dict = field(default_factory=dict)
 
     @property
@@ -66,22 +67,22 @@ class Start:
 
         Older versions seeded each step with SGLD only.
         """
-        optimizer = self.manifest.get("options", {}).get("--optimizer", "")
-        is_seeded_so = self.manifest.get("seeded") == SEEDED or optimizer.lower() == "sgld"
+        optimizer = self.manifest.program.get("options", {}).get("--optimizer", "")
+        is_seeded_so = self.manifest.program.get("seeded") == SEEDED or optimizer.lower() == "sgld"
         return self.step > 0 and not is_seeded_so
 
     def restore(self, trainer, net, workers):
         """Put the optimizer's state back, and within an epoch each device's statistics."""
-        trainer.restore_state(self.manifest.get("optimizer"), self.arrays)
+        trainer.restore_state(self.manifest.program.get("optimizer"), self.arrays)
         if "statistics" in self.arrays:
             devices = workers.all_gather([len(trainer.devices)]).ravel().astype(int).tolist()
-            if devices == self.manifest["devices"]:  # else the mean stays, from the parameters
+            if devices == self.manifest.devices:  # else the mean stays, from the parameters
                 restore_statistics(net, self.arrays["statistics"], workers.rank)
         self.arrays = {}
 
     def is_end(self, num_epochs, target_accuracy):
         """Tell whether nothing is left to train: the end, or the target, was reached before."""
-        reached = self.manifest.get("accuracy")
+        reached = self.manifest.program.get("accuracy")
         target_reached = target_accuracy and reached is not None and reached >= target_accuracy
         return self.epoch >= num_epochs or bool(target_reached)
 
@@ -145,24 +146,24 @@ def _find_start(args, facts, net, workers):
             )
         return Start(facts)
     entries, goes_on = find_candidates(args, facts["job"], workers)
-    chosen, params, state = None, b"", b""
+    name, text, params, state = "", "", b"", b""
     if workers.rank == 0 and entries:
-        chosen, params, state = first_usable(entries, load_into(net, facts))
-    chosen = json.loads(workers.broadcast(json.dumps(chosen).encode()))
-    if chosen is None:
+        (name, manifest), params, state = first_usable(entries, load_into(net, facts))
+        text = manifest.text()
+    name = workers.broadcast(name.encode()).decode()
+    if not name:
         if workers.rank == 0:
             report(f"no {place_of(args.model_prefix, '-*.json')}: starting afresh")
         return Start(facts)
-    name, manifest = chosen
+    manifest = Manifest.parse(workers.broadcast(text.encode()).decode())
     params, state = workers.broadcast(params), workers.broadcast(state)
     if workers.rank > 0:
         load(net, f"{name}.params", params)
-    start = Start(facts, manifest["epoch"], manifest["step"], name, manifest=manifest)
+    step = manifest.steps_of(workers.rank, workers.count)
+    start = Start(facts, manifest.epoch, step, name, manifest=manifest)
     start.arrays = files.parse_state(state)
     if goes_on:
-        start.run = manifest["run"]
-    steps = manifest.get("worker_steps") or [start.step]
-    start.step = steps[workers.rank] if len(steps) == workers.count else min(steps)
+        start.run = manifest.run
     return start
 
 
@@ -170,7 +171,7 @@ def _tell(start):
     """Say what is resumed, and what is not as it was."""
     within = f" and {start.step} steps" if start.step else ""
     report(f"Resumed from {start.name}: {start.epoch} epochs{within} done")
-    saved, facts = start.manifest, start.facts
+    saved, facts = start.manifest.program, start.facts
     if "options" not in saved:  # of tools/convert_module.py
         report(f"{start.name} has parameters alone: the optimizer begins anew, without momentum")
         return

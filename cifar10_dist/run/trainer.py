@@ -15,7 +15,7 @@ from run.schedule import ResumedScheduler, create_schedule, scaled_learning_rate
 from run.staleness import allow_for_staleness, explain_staleness
 
 
-def create_trainer(args, net, ctx, store, workers, steps_per_epoch, steps_done=0):
+def create_trainer(args, net, workers, steps_per_epoch, steps_done=0):
     """Create the Trainer that the command line asks for; all workers make this call.
 
     Parameters
@@ -23,9 +23,6 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch, steps_done=0
     args : argparse.Namespace
     net : mxnet.gluon.HybridBlock
         Initialized; all workers get worker 0's weights.
-    ctx : list of mxnet.Context
-        The devices of this worker.
-    store : mxnet.kvstore.KVStore
     workers : Workers
     steps_per_epoch : int
     steps_done : int
@@ -43,13 +40,13 @@ def create_trainer(args, net, ctx, store, workers, steps_per_epoch, steps_done=0
     )
     if workers.is_async:  # the servers have the schedule, where the pushes of all workers count
         rest = ResumedScheduler(schedule, steps_done * workers.count)
-        return Trainer(params, kind(lr_scheduler=rest, **options), kvstore=store)
+        return Trainer(params, kind(lr_scheduler=rest, **options), kvstore=workers.store)
     lookahead = None
     if args.lookahead:
         learned = [param for _, param in sorted(params.items()) if param.grad_req != "null"]
         lookahead = Lookahead(learned, args.lookahead, steps_per_epoch * args.num_epochs)
     trainer = PlannedTrainer(
-        *(params, kind(**options), store, compression_params(args, workers)),
+        *(params, kind(**options), workers.store, compression_params(args, workers)),
         *(schedule, steps_done, lookahead, args.allreduce == "auto"),
     )
     if args.dtype == "float16":  # its losses are scaled

@@ -24,7 +24,8 @@ nb_merge_streams = True
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 
-# The docstrings of the lesson, without MXNet.
+# The docstrings, without MXNet. They tell the types.
+autodoc_typehints = "none"
 autodoc_mock_imports = ["mxnet", "numpy", "gluoncv", "cv2"]
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
@@ -67,7 +68,8 @@ def sign(app, what, name, obj, options, signature, returns):
     if what != "class" or not inspect.isfunction(obj.__init__):
         return None
     _, *arguments = inspect.signature(obj.__init__).parameters.values()
-    return str(inspect.Signature(arguments)), returns
+    untyped = [argument.replace(annotation=inspect.Parameter.empty) for argument in arguments]
+    return str(inspect.Signature(untyped)), returns
 
 
 def mark_cells(app, doctree):

@@ -37,7 +37,7 @@ def main():
     net = create_network(args, ctx, images)
     store = mx.kv.create(args.kv_store)
     workers = Workers(store)
-    trainer = create_trainer(args, net, ctx, store, workers, steps_per_epoch=1000)
+    trainer = create_trainer(args, net, workers, steps_per_epoch=1000)
     for size in map(int, os.environ.get("SIZES", str(args.batch_size)).split(",")):
         args.batch_size = size
         job = create_loaders(args, images, workers)[0], net, CrossEntropy(), ctx, trainer, workers

@@ -63,7 +63,7 @@ def train(args, images):
     train_loader, _ = create_loaders(args, images, workers)
     tests = [array[:NUM_TEST] for array in images.arrays[2:]]
     test_loader = EvalLoader(*tests, args.batch_size, augmentation=images.augmentation)
-    trainer = create_trainer(args, net, ctx, store, workers, len(train_loader))
+    trainer = create_trainer(args, net, workers, len(train_loader))
     accuracy, nats, seconds = [], [], 0
     for epoch in range(args.num_epochs):
         start = time.process_time()  # of this process: what others compute does not count

@@ -13,26 +13,26 @@ from pathlib import Path
 from gluon_dist.checkpoint import files as checkpoint
 from gluon_dist.checkpoint.files import Broken
 from gluon_dist.checkpoint.lock import check_prefix, hold
+from gluon_dist.checkpoint.manifest import Manifest
 from gluon_dist.exchange.buckets import Buckets
 
 import mxnet as mx
 import numpy as np
 import pytest
+from explicit import ExplicitTrainer
 from mxnet.contrib.amp.loss_scaler import LossScaler
 from mxnet.gluon import nn
 
-from explicit import ExplicitTrainer
 from launching import TRAIN
 from restarting import finished, params, training
 
 TIME_BUDGET_S = 70
-FACTS = {"run": "r1", "job": ""}
 
 
 def write(prefix, epoch, step=0, run="r1"):
     values = {"arg:w": mx.nd.arange(1000) + epoch}
     state = {"optimizer:w:0": mx.nd.ones((3,))}
-    return checkpoint.write(str(prefix), epoch, step, "{}", values, state, dict(FACTS, run=run))
+    return checkpoint.write(str(prefix), Manifest(epoch, step, run, job=""), "{}", values, state)
 
 
 def read(prefix, place=0):
@@ -230,13 +230,14 @@ FILL = """
 import mxnet as mx, os, sys
 from pathlib import Path
 from gluon_dist.checkpoint import files as checkpoint
+from gluon_dist.checkpoint.manifest import Manifest
 arrays, disk = {str(i): mx.nd.ones(9000) for i in range(4)}, Path(sys.argv[1])
 params = {"arg:w": arrays["0"]}
 for kilobytes in range(200, 400, 4):
     [path.unlink() for path in disk.iterdir()]
     (disk / "filler").write_bytes(bytes(1024 * kilobytes))
     try:
-        checkpoint.write(str(disk / "m"), 1, 0, "{}", params, arrays, {})
+        checkpoint.write(str(disk / "m"), Manifest(1), "{}", params, arrays)
     except (OSError, mx.MXNetError, ValueError):
         print("failed", *(path.name for path in disk.iterdir()))
 """
@@ -252,9 +253,8 @@ def test_a_disk_that_is_full_at_any_byte_gives_one_error_and_nothing_else(small_
 
 def test_what_json_cannot_hold_is_not_written(tmp_path):
     with pytest.raises(ValueError, match="not JSON compliant"):
-        checkpoint.write(
-            str(tmp_path / "m"), 1, 0, "{}", {"arg:w": mx.nd.ones(1)}, {}, {"lr": math.nan}
-        )
+        manifest = Manifest(1, program={"lr": math.nan})
+        checkpoint.write(str(tmp_path / "m"), manifest, "{}", {"arg:w": mx.nd.ones(1)}, {})
     assert not list(tmp_path.iterdir())
 
 

@@ -3,6 +3,8 @@
 import shutil
 from pathlib import Path
 
+from gluon_dist.checkpoint.manifest import Manifest
+
 import mxnet as mx
 import numpy as np
 import pytest
@@ -52,6 +54,7 @@ def test_a_training_with_dropout_tells_that_it_draws_other_numbers_than_that_ver
 
 @pytest.mark.parametrize(("optimizer", "draws_others"), [("adam", True), ("SGLD", False)])
 def test_sgld_draws_as_in_that_version_which_seeded_it_in_every_step(optimizer, draws_others):
-    manifest = {"epoch": 1, "step": 2, "options": {"--optimizer": optimizer}}
+    manifest = Manifest(1, 2, program={"options": {"--optimizer": optimizer}})
     assert Start({}, 1, 2, manifest=manifest).is_seeded_otherwise == draws_others
-    assert not Start({}, 1, 2, manifest={**manifest, "seeded": SEEDED}).is_seeded_otherwise
+    manifest.program["seeded"] = SEEDED
+    assert not Start({}, 1, 2, manifest=manifest).is_seeded_otherwise

@@ -73,6 +73,7 @@ def test_rates_of_single_weights_reach_the_servers():
         param.initialize()
     inner = mx.optimizer.SGD(learning_rate=0.1, wd=0.01)
     trainer = AsyncTrainer(params, inner, None, mx.kv.create("local"))
+    trainer._connect()  # as the first step does
     sent = pickle.loads(pickle.dumps(trainer.optimizer)).inner  # as the store does
     update, moved, decayed = mx.optimizer.get_updater(sent), mx.nd.zeros(3), mx.nd.ones(3)
     for index in range(3):

@@ -10,9 +10,9 @@ from gluon_dist.exchange.buckets import Buckets
 import mxnet as mx
 import numpy as np
 import pytest
+from explicit import ExplicitTrainer
 from mxnet.gluon import nn
 
-from explicit import ExplicitTrainer
 from launching import PROGRAMS, TRAIN, launch
 
 TIME_BUDGET_S = 40

@@ -86,7 +86,7 @@ def test_the_threshold_is_what_workers_and_servers_read_alike():
     args = SimpleNamespace(gc_type="2bit", gc_threshold=0.5, batch_size=100)
     params = compression_params(args, SimpleNamespace(count=3))
     assert params == {"type": "2bit", "threshold": 0.001667}
-    sent = TwoBits(params["threshold"])._threshold
+    sent = TwoBits(params["threshold"]).threshold
     assert f"{np.float32(sent):f}" == sent == "0.001667"
     args.gc_threshold = 1e-4
     with pytest.raises(UsageError, match=r"--gc-threshold 0.0001: .* at least 0.000001"):

@@ -101,7 +101,7 @@ def test_the_program_trains_with_these_optimizers():
     store = mx.kv.create("local")
     for name, kind in (("Adam", optimizers.Adam), ("nag", optimizers.NAG)):
         args = parse_args(["--optimizer", name, "--lr", "0.5"])
-        trainer = create_trainer(args, net, [mx.cpu()], store, Workers(store), steps_per_epoch=1)
+        trainer = create_trainer(args, net, Workers(store), steps_per_epoch=1)
         assert type(trainer.optimizer) is kind and trainer.learning_rate == 0.5
 
 

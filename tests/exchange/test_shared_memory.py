@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from gluon_dist.exchange import choice
 from gluon_dist.exchange.buckets import Buckets
 from gluon_dist.exchange.shared_memory import BLOCK, SharedBuckets
+from gluon_dist.workers.collectives import OneWorker
 
 import mxnet as mx
 import numpy as np
@@ -42,7 +43,7 @@ def test_sums_are_those_of_the_ranks_in_order_on_every_worker(tmp_path):
 def test_shared_memory_is_chosen_only_where_all_workers_have_it(
     may_share, memory, way, monkeypatch
 ):
-    several = SimpleNamespace(store_type="dist_sync", count=2)
+    several = SimpleNamespace(store_type="dist_sync", count=2, collectives=OneWorker())
     monkeypatch.setattr(choice, "share_memory", lambda *_: memory)
     found = choice.choose_exchange(several, [mx.cpu()], [], may_share=may_share)
     assert type(found) is way

@@ -65,7 +65,7 @@ def test_a_failed_worker_is_told_with_its_time_and_its_last_line(watch):
 @pytest.mark.parametrize(
     "line, advice",
     [
-        ("ModuleNotFoundError: No module named 'gluon_dist'", "on PYTHONPATH, on every host"),
+        ("ModuleNotFoundError: No module named 'gluon_dist'", "install it into that Python"),
         ("UserWarning: Possible change in the `batch_size` from", "say update_on_kvstore=False"),
     ],
 )

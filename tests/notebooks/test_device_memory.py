@@ -1,15 +1,9 @@
 """The bytes that notebook 02 counts, against a network that is counted by hand."""
 
-import sys
-
 import mxnet as mx
 import pytest
-from mxnet import autograd, gluon
-
-from launching import ROOT
-
-sys.path.append(str(ROOT / "notebooks" / "programs"))
 from device_memory import count_bytes, output_bytes
+from mxnet import autograd, gluon
 
 TIME_BUDGET_S = 10
 CTX = [mx.cpu(0), mx.cpu(1)]

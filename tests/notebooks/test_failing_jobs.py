@@ -1,13 +1,8 @@
 """What the notebook on failures computes from logs, and what it simulates."""
 
 import math
-import sys
 
 import pytest
-
-from launching import ROOT
-
-sys.path.append(str(ROOT / "notebooks" / "programs"))
 from failing_jobs import extra_time, tries_of
 
 TIME_BUDGET_S = 5

@@ -22,7 +22,7 @@ def main():
     net = nn.HybridSequential()
     net.add(*[nn.Dense(200, use_bias=False, in_units=200) for _ in range(7)])
     net.initialize()
-    trainer = create_trainer(args, net, [mx.cpu()], store, Workers(store), 1)
+    trainer = create_trainer(args, net, Workers(store), 1)
     for _ in range(2):
         counter.start()
         trainer.allreduce_grads()

@@ -49,7 +49,7 @@ def count(args, store, workers):
     """Return the bytes out and in of one step."""
     net = nn.Dense(1500, in_units=1000)  # one array small enough for one server, one for both
     net.initialize()
-    trainer = create_trainer(args, net, [mx.cpu()], store, workers, STEPS)
+    trainer = create_trainer(args, net, workers, STEPS)
     workers.barrier()
     before = bytes_so_far()
     for _ in range(STEPS):

@@ -51,12 +51,12 @@ def negative(output, label):
     return -output
 
 
-def movements(args, store, workers, num_devices):
+def movements(args, workers, num_devices):
     """Train for all epochs; return by how much each update moved the weight."""
     ctx = [mx.cpu(i) for i in range(num_devices)]
     net = OneWeight()
     net.initialize(ctx=ctx)
-    trainer = create_trainer(args, net, ctx, store, workers, STEPS)
+    trainer = create_trainer(args, net, workers, STEPS)
     batch = Batch(mx.nd.zeros((4, 1)), mx.nd.zeros(4), 4 * workers.count)
     places, updates = [0.0], STEPS * EPOCHS * (workers.count if workers.is_async else 1)
     for update in range(1, updates + 1):
@@ -72,15 +72,15 @@ def movements(args, store, workers, num_devices):
     return [after - before for before, after in zip(places, places[1:])]
 
 
-def next_store(workers, number):
-    """Return a store for a Trainer; of dist_async, whose servers have one optimizer, a new one."""
+def next_workers(workers, number):
+    """Return them for one more Trainer: the servers of dist_async have one optimizer."""
     if not workers.is_async:
-        return workers.store
+        return workers
     workers.collectives.take_trainer_keys = TrainerKeys()
     shifted = Shifted(workers.store, number)
     shifted.gluon_dist = workers.collectives
     group._workers = Workers(shifted)
-    return shifted
+    return group._workers
 
 
 def main(kind=None, target=None, num_devices=1):
@@ -90,7 +90,7 @@ def main(kind=None, target=None, num_devices=1):
     found = []
     for number, setting in enumerate(SETTINGS):
         args = parse_args([*COMMON.split(), "--kv-store", kind, *setting.split()])
-        found.append(movements(args, next_store(workers, number), workers, num_devices))
+        found.append(movements(args, next_workers(workers, number), num_devices))
     if workers.rank == 0:
         with open(target, "w") as file:
             json.dump(found, file)

@@ -78,7 +78,7 @@ def train(net, length, optimizer, place, ctx, store, workers):
     )
     share = (batch_size, workers.count, workers.rank, SEED)
     loader = TrainLoader(IMAGES[:length], LABELS[:length], *share, AUGMENTATION)
-    trainer = create_trainer(args, net, ctx, store, workers, len(loader))
+    trainer = create_trainer(args, net, workers, len(loader))
     loss = CrossEntropy()
     for step in range(epochs * len(loader)):
         epoch, within = divmod(step, len(loader))

@@ -33,7 +33,7 @@ def main():
     args = parse_args(words.split())
     net = nn.Dense(1, in_units=len(GRADIENTS), use_bias=False)
     net.initialize(mx.init.Zero())
-    trainer = create_trainer(args, net, [mx.cpu()], store, workers, 1)
+    trainer = create_trainer(args, net, workers, 1)
     mine = mx.nd.array([[row[workers.rank] for row in GRADIENTS]])
     with mx.autograd.record():
         # As if each worker had one example of a batch.

@@ -8,9 +8,8 @@ from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 import numpy as np
-from mxnet.gluon import nn
-
 from explicit import ExplicitTrainer
+from mxnet.gluon import nn
 
 STEPS, WIDTHS = 6, (3, 40, 50, 20, 60, 30, 2)
 

@@ -10,7 +10,6 @@ import gluon_dist
 import gluon_dist.exchange.horovod
 from gluon_dist import all_gather, all_reduce, barrier, broadcast, broadcast_parameters
 from gluon_dist.common.failure import exit_with
-from gluon_dist.exchange.compression import compression_params
 from gluon_dist.exchange.server_optimizer import CountingOptimizer
 from gluon_dist.workers import collectives, group
 
@@ -38,7 +37,7 @@ def main():
     elif store.type.startswith("dist"):
         if COUNT > 1:
             keys()
-        params = compression_params("2bit", 0.5, 300)  # no power of two
+        params = {"type": "2bit", "threshold": "0.001667"}  # no power of two
         store.set_gradient_compression(params)
         workers.barrier()  # the servers know
         workers.collectives.note_compression(params["threshold"])

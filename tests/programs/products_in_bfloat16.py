@@ -8,7 +8,7 @@ from mxnet.contrib import amp
 from mxnet.gluon import nn
 
 from networks.by_name import network_by_name
-from networks.one_pixel import OnePixelConv2D, use_products
+from networks.one_pixel import use_products
 
 
 def outcome(with_products):
@@ -19,7 +19,7 @@ def outcome(with_products):
     net.initialize(mx.init.Xavier())
     if with_products:
         use_products(net, (16, 2, 2))
-    assert isinstance(net[0], OnePixelConv2D) == with_products
+    assert hasattr(net[0], "seen") == with_products
     net.hybridize(static_alloc=True, static_shape=True)
     images = mx.nd.array(np.random.RandomState(0).normal(size=(8, 16, 2, 2)))
     with mx.autograd.record():
@@ -35,4 +35,4 @@ for ours, plain in zip(outcome(True), outcome(False)):
     assert np.abs(ours - plain).max() < 0.02 * np.abs(plain).max() > 0  # numbers of 8 bits
 blocks = []
 network_by_name("resnet18_v1", 10, (3, 32, 32), [mx.cpu()]).apply(blocks.append)
-print("products:", sum(isinstance(block, OnePixelConv2D) for block in blocks))
+print("products:", sum(hasattr(block, "seen") for block in blocks))

@@ -9,10 +9,10 @@ from gluon_dist.workers.workers import Workers
 import mxnet as mx
 import numpy as np
 import pytest
+from explicit import ExplicitTrainer
 from mxnet.gluon import nn
 
 from command_line.parse import parse_args
-from explicit import ExplicitTrainer
 from loader import TrainLoader
 from run.resume import Start
 from run.run import STEPS_AHEAD, Run

@@ -5,7 +5,7 @@ import shlex
 import shutil
 
 from gluon_dist.checkpoint import files as checkpoint
-from gluon_dist.checkpoint.candidates import first_usable
+from gluon_dist.checkpoint.candidates import first_usable, load_into
 from gluon_dist.common.failure import UsageError
 
 import mxnet as mx
@@ -66,7 +66,7 @@ def go_on(folder, prefix, *options, workers=0):
 def read(network, prefix):
     """The network of a checkpoint, as the program reads it."""
     net = network_by_name(str(network), 10, (3, 32, 32), [mx.cpu()])
-    first_usable(checkpoint.find(str(prefix)), {}, net)
+    first_usable(checkpoint.find(str(prefix)), load_into(net, {}))
     return net
 
 

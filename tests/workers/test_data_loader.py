@@ -1,6 +1,5 @@
 """Batches of any data set: the same for any number of workers, loader processes and restarts."""
 
-import doctest
 import json
 import os
 import random
@@ -210,11 +209,6 @@ def test_what_it_cannot_take_is_refused_in_one_line(options, line):
     with pytest.raises((TypeError, ValueError)) as caught:
         gd.DataLoader(**{"dataset": [1, 2, 3], "batch_size": 2, **options})
     assert str(caught.value) == line
-
-
-def test_its_example_is_right():
-    example = doctest.DocTestFinder().find(gd.DataLoader, "DataLoader")[0]
-    assert example.examples and not doctest.DocTestRunner().run(example).failed
 
 
 def test_a_step_that_does_not_exist_is_refused():

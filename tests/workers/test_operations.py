@@ -1,15 +1,10 @@
 """What the door's operations between workers return, and what they say of mistakes."""
 
-import doctest
 import sys
 
-import gluon_dist
-from gluon_dist.workers import metric, operations, statistics
-
-import mxnet as mx
 import pytest
 
-from launching import PROGRAMS, ROOT, launch
+from launching import PROGRAMS, launch
 
 TIME_BUDGET_S = 60
 LONG = [("dist_sync", 1), ("dist_sync", 3), ("dist_async", 2), ("dist_async", 3)]
@@ -30,17 +25,3 @@ def test_operations_are_exact_and_mistakes_are_told_by_all_workers(kind, count, 
 def test_one_process_needs_no_launcher(kind, tmp_path):
     job = launch(tmp_path, kind, program=PROGRAMS / "operate.py")
     assert (job.status, job.stdout) == (0, "operations done\n"), job.text()
-
-
-@pytest.mark.parametrize("module", [metric, operations, statistics])
-def test_the_examples_of_the_docstrings_are_right(module):
-    result = doctest.testmod(module, extraglobs={"mx": mx})
-    assert result.attempted and not result.failed
-
-
-def test_who_reads_types_sees_every_name_of_the_door():
-    """A type checker cannot follow names that are loaded when they are first asked for."""
-    text = (ROOT / "cifar10_dist/gluon_dist/__init__.py").read_text()
-    homes = gluon_dist._HOMES.items()
-    lines = [f"from gluon_dist.{home} import {name} as {name}" for name, home in homes]
-    assert lines and not [line for line in lines if line not in text]

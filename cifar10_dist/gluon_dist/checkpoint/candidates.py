@@ -64,7 +64,7 @@ def candidates(args, job, restarted):
     own = files.find(args.model_prefix) if args.model_prefix else []
     if args.resume == "auto" and args.load_epoch is None:
         return own, True, None if own else f"{args.model_prefix}-*.json"
-    saved = [entry for entry in own if entry.manifest and entry.manifest["job"] == job]
+    saved = [entry for entry in own if entry.manifest and entry.manifest.job == job]
     if restarted and saved:  # the job goes on from what it has saved, whatever it began with
         return saved, True, None
     if args.load_epoch is not None:
@@ -86,8 +86,11 @@ def candidates(args, job, restarted):
     return named + [e for e in entries if (e.epoch, e.step) < position], False, None
 
 
-def look_elsewhere(entries, missing, may_be_missing, workers):
-    """Raise on worker 0 if another host has a checkpoint that worker 0's host lacks."""
+def look_elsewhere(entries, missing, may_be_missing, workers, afresh="--resume none"):
+    """Raise on worker 0 if another host has a checkpoint that worker 0's host lacks.
+
+    ``afresh`` is what lets a training begin anew, for messages.
+    """
     newest = entries[0] if entries else None
     age = newest.recency() if newest and newest.manifest else None
     text = json.dumps([newest and place_of(newest.name), age])
@@ -100,7 +103,7 @@ def look_elsewhere(entries, missing, may_be_missing, workers):
             here = f"only {place_of(newest.name)}" if newer else f"no {place_of(missing)}"
             raise UsageError(
                 f"worker 0 has {here}; worker {rank} has {place}: copy the files to worker 0's "
-                "host, or let worker 0 run where they are (--resume none starts afresh)"
+                "host, or let worker 0 run where they are ({afresh} starts afresh)"
             )
     if missing and not may_be_missing:
         raise UsageError(f"there is no {place_of(missing)}")
@@ -152,10 +155,11 @@ def load_into(net, facts):
 def _check_position(entry, facts):
     """See that a position inside an epoch means the same here."""
     for name in WITHIN if entry.step else ():
-        if entry.manifest[name] != facts[name]:
+        saved = entry.manifest.program.get(name)
+        if saved != facts[name]:
             raise Broken(
                 f"{entry.name}: stopped inside an epoch, with {name.replace('_', ' ')} "
-                f"{entry.manifest[name]}, which is {facts[name]} here"
+                f"{saved}, which is {facts[name]} here"
             )
 
 

@@ -10,10 +10,10 @@ beside their place, flushed and renamed, the manifest last: it alone makes them 
 """
 
 import contextlib
+import datetime
 import errno
 import hashlib
 import io
-import json
 import os
 import re
 import shlex
@@ -21,18 +21,14 @@ import shutil
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Optional
 
 from gluon_dist.checkpoint.lock import workplace_of
-from gluon_dist.common.failure import UsageError
+from gluon_dist.checkpoint.manifest import Broken, Manifest
 from gluon_dist.common.finite import first_not_finite
-from gluon_dist.contract import MANIFEST_FORMAT
 
 import mxnet as mx
 import numpy as np
-
-
-class Broken(UsageError):
-    """A checkpoint that cannot be used; the message says which file, and why."""
 
 
 @dataclass
@@ -42,12 +38,12 @@ class Entry:
     name: str  # path without what follows the tag, "out/model-0003"
     epoch: int
     step: int
-    manifest: dict = None
-    error: str = None
+    manifest: Optional[Manifest] = None
+    error: Optional[str] = None
 
     def recency(self):
         """Sort key: the run that began last comes last, within a run the position counts."""
-        run = self.manifest["run"] if self.manifest else "~"  # cannot be known: taken for the last
+        run = self.manifest.run if self.manifest else "~"  # cannot be known: taken for the last
         return run, self.epoch, self.step
 
 
@@ -69,7 +65,7 @@ def find(prefix):
         entry = Entry(str(target.parent / name), int(match[2]), int(match[3] or 0))
         if match[4] == "json":
             try:
-                entry.manifest = read_manifest(entry.name)
+                entry.manifest = Manifest.read(entry.name)
             except Broken as error:
                 entry.error = str(error)
             ours.append(entry)
@@ -88,28 +84,6 @@ def without_manifest(name):
         f"convert it: python tools/convert_module.py {shlex.quote(name)}.params "
         f"--model-prefix {shlex.quote(prefix)}-converted"
     )
-
-
-def read_manifest(name):
-    """Read and check ``NAME.json``.
-
-    Raises
-    ------
-    Broken
-        If it is not there, damaged, or not of this program.
-    """
-    path = f"{name}.json"
-    try:
-        manifest = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise Broken(f"{path}: {error.strerror}") from None
-    except ValueError:
-        raise Broken(f"{path}: cut short or damaged: not JSON") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != MANIFEST_FORMAT:
-        raise Broken(f"{path}: not a checkpoint of this program ({MANIFEST_FORMAT!r})")
-    if manifest.get("manifest_sha256") != _digest_of_manifest(manifest):
-        raise Broken(f"{path}: damaged: its own SHA-256 differs")
-    return manifest
 
 
 def read(name, manifest):
@@ -161,21 +135,19 @@ def parse_state(content):
         return {name: arrays[name] for name in arrays.files}
 
 
-def write(prefix, epoch, step, symbol, params, arrays, facts):
+def write(prefix, manifest, symbol, params, arrays):
     """Write a checkpoint, whole or not at all.
 
     Parameters
     ----------
     prefix : str
-    epoch, step : int
-        Finished epochs, and finished steps of the one after.
+    manifest : Manifest
+        Gets ``files`` and ``saved``.
     symbol : str or None
         JSON of the network; without it there is no such file.
     params : dict of NDArray
         ``arg:`` and ``aux:`` before the names, on the CPU.
     arrays : dict of NDArray
-    facts : dict
-        The rest of the manifest.
 
     Returns
     -------
@@ -188,7 +160,7 @@ def write(prefix, epoch, step, symbol, params, arrays, facts):
         If the disk is full, say; nothing half-written is left, and older checkpoints are whole.
     """
     workplace, folder = workplace_of(prefix), Path(prefix).parent
-    name = f"{Path(prefix).name}-{tag(epoch, step)}"
+    name = f"{Path(prefix).name}-{tag(manifest.epoch, manifest.step)}"
     in_place = []
     shutil.rmtree(workplace, ignore_errors=True)
     try:
@@ -198,18 +170,17 @@ def write(prefix, epoch, step, symbol, params, arrays, facts):
         if symbol:
             symbol_name = f"{Path(prefix).name}-symbol.json"
             (workplace / symbol_name).write_text(symbol, encoding="utf-8")
-        files = {path.name: _flush_and_hash(path) for path in sorted(workplace.iterdir())}
+        now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+        manifest.saved = now
+        manifest.files = {path.name: _flush_and_hash(path) for path in sorted(workplace.iterdir())}
         # MXNet closes its file without checking that the last bytes were written.
         parse_params((workplace / f"{name}.params").read_bytes())
-        manifest = dict(facts, format=MANIFEST_FORMAT, epoch=epoch, step=step, files=files)
-        manifest["manifest_sha256"] = _digest_of_manifest(manifest)
-        text = json.dumps(manifest, indent=1, sort_keys=True, allow_nan=False) + "\n"
-        (workplace / f"{name}.json").write_text(text, encoding="utf-8")
+        manifest.write(workplace / f"{name}.json")
         _flush_and_hash(workplace / f"{name}.json")
 
         _unlink(folder / f"{name}.json")  # of an earlier checkpoint with this name
         _flush_folder(folder)
-        for file_name in reversed([*files]):  # .state before .params, see find
+        for file_name in reversed([*manifest.files]):  # .state before .params, see find
             os.replace(workplace / file_name, folder / file_name)
             in_place.append(folder / file_name)
         _flush_folder(folder)
@@ -240,18 +211,13 @@ def _save_arrays(path, arrays):
 
 
 def _read_file(path, manifest):
-    expected = manifest["files"].get(Path(path).name, {})
+    expected = manifest.files.get(Path(path).name, {})
     content = read_file(path)
     if len(content) < expected.get("bytes", 0):
         raise Broken(f"{path}: cut short: {len(content)} of {expected['bytes']} bytes")
     if hashlib.sha256(content).hexdigest() != expected.get("sha256"):
         raise Broken(f"{path}: not what was saved: its SHA-256 differs from the manifest's")
     return content
-
-
-def _digest_of_manifest(manifest):
-    rest = {key: value for key, value in manifest.items() if key != "manifest_sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
 def _flush_and_hash(path):

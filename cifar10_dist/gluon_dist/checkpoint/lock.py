@@ -1,4 +1,4 @@
-"""``--model-prefix``: its folder takes files, and one job at a time writes there."""
+"""The prefix of checkpoints: its folder takes files, and one job at a time writes there."""
 
 import contextlib
 import datetime
@@ -16,20 +16,22 @@ from gluon_dist.common.failure import UsageError
 from gluon_dist.common.messages import warn
 from gluon_dist.setup import environment
 
+OPTION = "--model-prefix"  # of cifar10_dist.py
 LOST_S = 30  # after which a process on a host that the launcher has lost has ended by itself
 
 
-def check_prefix(prefix):
-    """Make the folder of ``prefix`` and see that it takes files, before any time is spent."""
+def check_prefix(prefix, option=OPTION):
+    """Make the folder of ``prefix`` and see that it takes files, before any time is spent.
+
+    ``option`` is how the user knows the prefix, for messages.
+    """
     folder = Path(prefix).parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise UsageError(
-            f"--model-prefix {prefix}: cannot write to {folder}: {error.strerror}"
-        ) from None
+        raise UsageError(f"{option} {prefix}: cannot write to {folder}: {error.strerror}") from None
 
 
 def workplace_of(prefix):
@@ -41,7 +43,7 @@ def workplace_of(prefix):
 
 
 @contextlib.contextmanager
-def hold(prefix):
+def hold(prefix, option=OPTION):
     """Keep other jobs from writing checkpoints of ``prefix``; worker 0 alone does this.
 
     The lock is the system's: it goes with the process, however that ends, and on NFS it holds for
@@ -53,7 +55,7 @@ def hold(prefix):
         If another job holds it.
     """
     path = Path(prefix).parent / f".{Path(prefix).name}.lock"
-    lock = _lock(path, prefix)
+    lock = _lock(path, f"{option} {prefix}")
     try:
         _describe_holder(lock)
         shutil.rmtree(workplace_of(prefix), ignore_errors=True)  # of a process that was killed
@@ -64,14 +66,14 @@ def hold(prefix):
         os.close(lock)
 
 
-def _lock(path, prefix):
+def _lock(path, what):
     """Return a descriptor of the locked file: by lockf, which more shared disks have than flock."""
     end = time.monotonic() + LOST_S
     while True:
         try:
             lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
-            raise UsageError(f"--model-prefix {prefix}: {path}: {error.strerror}") from None
+            raise UsageError(f"{what}: {path}: {error.strerror}") from None
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -81,7 +83,7 @@ def _lock(path, prefix):
             holder = _holder(lock)
             if not environment.job_id() or holder.get("job") != environment.job_id():
                 os.close(lock)
-                raise UsageError(_is_taken(prefix, path, holder)) from None
+                raise UsageError(_is_taken(what, path, holder)) from None
             if time.monotonic() > end:
                 warn(f"{path}: still locked by an earlier try of this job: going on without it")
                 return lock
@@ -116,13 +118,13 @@ def _holder(lock):
         return {}
 
 
-def _is_taken(prefix, path, holder):
+def _is_taken(what, path, holder):
     who = "another job"
     if holder:
         job = f"job {holder['job']}, " if holder.get("job") else ""
         who = f"{job}process {holder.get('process')} on {holder.get('host')}, "
         who += f"since {holder.get('since')},"
     return (
-        f"--model-prefix {prefix}: {who} is saving there: wait for its end, or take another prefix "
+        f"{what}: {who} is saving there: wait for its end, or take another prefix "
         f"(if that host is gone for good, remove {path})"
     )

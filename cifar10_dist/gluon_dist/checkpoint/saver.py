@@ -1,5 +1,6 @@
 """When and what to save: copies at once, files by a thread while the training goes on."""
 
+from gluon_dist.checkpoint.manifest import Manifest
 from gluon_dist.checkpoint.parameters import with_kinds
 from gluon_dist.checkpoint.statistics import gather_statistics, mean_statistics
 from gluon_dist.checkpoint.writer import Writer
@@ -40,8 +41,9 @@ class Saver:
         if not self._prefix:
             return
         self._stopper.watch_training(workers)
-        devices = workers.all_gather([len(trainer.devices)]).ravel().astype(int).tolist()
-        self._facts = dict(facts, devices=devices)
+        self._devices = workers.all_gather([len(trainer.devices)]).ravel().astype(int).tolist()
+        self._facts = dict(facts)
+        self._job = self._facts.pop("job", "")
         if trainer.unsaved and workers.rank == 0:
             warn(trainer.unsaved)
 
@@ -65,7 +67,7 @@ class Saver:
             return False
         self._is_stopped = True
         self._stopper.lift_limit()
-        self._save(epoch, min(worker_steps), worker_steps=worker_steps)
+        self._save(epoch, worker_steps)
         return True
 
     def epoch_done(self, epochs_done, is_last, **facts):
@@ -95,8 +97,9 @@ class Saver:
         self._workers.barrier()
         return 1 if failed else SAVED if self._is_stopped else 0
 
-    def _save(self, epoch, step=0, **facts):
+    def _save(self, epoch, worker_steps=(), **facts):
         """Take copies, so that the training may go on at once, and let a thread write them."""
+        step = min(worker_steps, default=0)
         statistics = gather_statistics(self._net, self._workers) if step else None
         if self._workers.rank > 0:
             return
@@ -109,6 +112,13 @@ class Saver:
         optimizer, arrays = self._trainer.collect_state()
         if step:
             arrays["statistics"] = mx.nd.array(statistics, dtype="float32")
-        facts = dict(self._facts, optimizer=optimizer, **facts)
+        manifest = Manifest(
+            epoch,
+            step,
+            job=self._job,
+            worker_steps=list(worker_steps),
+            devices=self._devices,
+            program=dict(self._facts, optimizer=optimizer, **facts),
+        )
         params = with_kinds(params, self._symbol)
-        self._writer.start(epoch, step, self._symbol, params, arrays, facts)
+        self._writer.start(manifest, self._symbol, params, arrays)

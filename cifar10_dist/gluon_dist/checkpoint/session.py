@@ -2,9 +2,10 @@
 
 import contextlib
 
-from gluon_dist.checkpoint.lock import check_prefix, hold
+from gluon_dist.checkpoint.lock import OPTION, check_prefix, hold
 from gluon_dist.checkpoint.stopper import Stopper
 from gluon_dist.setup.environment import is_first_worker
+from gluon_dist.setup.exceptions import before_end
 
 FINISH_S = 15  # for files under way, where an exception ends the program
 
@@ -18,7 +19,9 @@ class Session:
     Parameters
     ----------
     prefix : str or None
-        ``--model-prefix``. Worker 0 sees at once whether its folder takes files.
+        Of the checkpoints. Worker 0 sees at once whether its folder takes files.
+    option : str
+        How the user knows the prefix, for messages.
 
     Attributes
     ----------
@@ -32,23 +35,30 @@ class Session:
         If the folder takes no files.
     """
 
-    def __init__(self, prefix):
-        self._prefix, self._lock = prefix, contextlib.ExitStack()
+    def __init__(self, prefix, option=OPTION):
+        self._prefix, self._option = prefix, option
+        self._lock = contextlib.ExitStack()
         self.stopper, self.writing = Stopper(is_active=bool(prefix)), None
         if prefix and is_first_worker():
-            check_prefix(prefix)
+            check_prefix(prefix, option)
 
     def __enter__(self):
         self.stopper.__enter__()
+        before_end.append(self.finish_files)
         return self
 
     def __exit__(self, *error):
         self.stopper.__exit__(*error)
+        self.finish_files()
+        before_end.remove(self.finish_files)
+        self._lock.close()
+
+    def finish_files(self):
+        """Wait some seconds for files that are under way."""
         if self.writing:
             self.writing.join(FINISH_S)
-        self._lock.close()
 
     def hold_prefix(self):
         """Keep other jobs from writing there, until the end; worker 0 does so for all."""
         if self._prefix:
-            self._lock.enter_context(hold(self._prefix))
+            self._lock.enter_context(hold(self._prefix, self._option))

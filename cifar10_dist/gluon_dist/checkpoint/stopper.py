@@ -41,12 +41,13 @@ class Stopper:
         self._grace_s = grace_s()
         self._seen = time.monotonic()
         self._before, self._writer = {}, None  # the handlers that were there; the pipe
+        self._pipe_before = -1  # a notebook's event loop may have one
 
     def __enter__(self):
         if self.is_active and threading.current_thread() is threading.main_thread():
             reader, self._writer = os.pipe()
             os.set_blocking(self._writer, False)
-            signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+            self._pipe_before = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
             for number in SIGNALS:  # what counts is the byte in the pipe
                 self._before[number] = signal.signal(number, lambda *_: None)
             threading.Thread(target=self._watch, args=(reader,), daemon=True).start()
@@ -54,10 +55,10 @@ class Stopper:
 
     def __exit__(self, *_):
         self._flag = None
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
         if self._writer is not None:
-            signal.set_wakeup_fd(-1)
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(self._pipe_before)
             os.close(self._writer)  # the thread ends
 
     def watch_training(self, workers):

@@ -40,11 +40,11 @@ class Writer:
         self._prefix, self._keep, self._run, self._session = prefix, keep, run, session
         self.newest, self.failed = newest, False
 
-    def start(self, epoch, step, symbol, params, arrays, facts):
+    def start(self, manifest, symbol, params, arrays):
         """Begin to write what :func:`files.write` takes; nothing in it may change any more."""
         self.wait()  # for the checkpoint before
-        now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-        work = (epoch, step, symbol, params, arrays, dict(facts, saved=now, run=self._run))
+        manifest.run = self._run
+        work = manifest, symbol, params, arrays
         self._session.writing = threading.Thread(target=self._write, args=work)
         self._session.writing.start()
 
@@ -53,18 +53,18 @@ class Writer:
         if self._session.writing:
             self._session.writing.join()
 
-    def _write(self, epoch, step, *contents):
+    def _write(self, manifest, *contents):
         self.failed = True  # also if an exception ends this thread, which Python only prints
         try:
-            self.newest = files.write(self._prefix, epoch, step, *contents)
+            self.newest = files.write(self._prefix, manifest, *contents)
             self.failed = False
         except (OSError, mx.MXNetError, MemoryError, ValueError) as error:
-            name = f"{self._prefix}-{files.tag(epoch, step)}"
+            name = f"{self._prefix}-{files.tag(manifest.epoch, manifest.step)}"
             newest = f"the newest checkpoint is {self.newest}" if self.newest else "there is none"
             warn(f"{name} could not be saved: {reason_of(error)}; {newest}")
             return
         try:
-            self._remove_old(epoch, step)
+            self._remove_old(manifest.epoch, manifest.step)
         except OSError as error:
             warn(f"{error.filename}: could not be removed: {error.strerror}")
 
@@ -73,7 +73,7 @@ class Writer:
         if self._keep is None:
             return
         found = [entry for entry in files.find(self._prefix) if entry.manifest]
-        own = [entry for entry in found if entry.manifest["run"] == self._run]
+        own = [entry for entry in found if entry.manifest.run == self._run]
         before = [entry for entry in own if (entry.epoch, entry.step) <= (epoch, step)]
         for entry in before[self._keep :]:
             files.remove(entry)

@@ -8,6 +8,7 @@ import sys
 import time
 import traceback
 
+from gluon_dist import contract
 from gluon_dist.common.messages import say
 
 FOLLOWS_S = 5  # after another worker's failure; a launcher has told of that, and stopped all
@@ -15,6 +16,14 @@ FOLLOWS_S = 5  # after another worker's failure; a launcher has told of that, an
 
 class UsageError(Exception):
     """Something that the user can mend; the message says what, where and what to do."""
+
+    exit_status = contract.USAGE
+
+
+class NotSaved(OSError):
+    """The last checkpoint could not be written, and why was said before."""
+
+    exit_status = 1
 
 
 class Diverged(Exception):

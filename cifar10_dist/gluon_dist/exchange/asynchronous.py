@@ -1,7 +1,8 @@
 """Asynchronous training: every worker's push updates the weights at once, and comes late."""
 
+from gluon_dist.exchange.freshness import is_fresh, zero_idle_gradients, zero_unmarked
 from gluon_dist.exchange.server_optimizer import COUNTER_KEY, CountingOptimizer
-from gluon_dist.exchange.trainer import Trainer, and_then, zero_idle_gradients
+from gluon_dist.exchange.trainer import Trainer
 
 import mxnet as mx
 
@@ -23,8 +24,10 @@ class AsyncTrainer(Trainer):
         "and is not in the checkpoints; a resumed run begins it anew"
     )
     _updates_there = True
+    _connects_early = False  # what the servers have cannot be replaced: a checkpoint comes before
 
     def __init__(self, *args, **kwargs):
+        self._stale = ()  # parameters that this step does not push
         self._readings = []  # (counter, whether this worker added its 1 since the last reading)
         self._last_reading = 0
         super().__init__(*args, **kwargs)
@@ -37,7 +40,6 @@ class AsyncTrainer(Trainer):
             )
         if self._workers.take_keys(0):
             raise ValueError("dist_async: its servers have one optimizer, of the first Trainer")
-        self._workers.collectives.note_server_optimizer()  # which MXNet's Trainer sends them
 
     def _prepared(self, optimizer):
         return CountingOptimizer(optimizer)
@@ -62,6 +64,12 @@ class AsyncTrainer(Trainer):
         """
         if hasattr(self, "_amp_loss_scaler"):
             raise ValueError("dist_async: its servers do not know how amp scales the loss")
+        if not self._is_connected:
+            self._connect()
+        # A stale gradient is of an earlier step, and would be pushed again.
+        self._stale = [p for p in self.learned if ignore_stale_grad and not any(is_fresh(p))]
+        if ignore_stale_grad:
+            zero_unmarked(self.learned)
         if zero_idle_gradients(self.learned):
             factor = self._workers.count / batch_size
             for grad in (g for param in self.learned for g in param.list_grad()):
@@ -70,8 +78,18 @@ class AsyncTrainer(Trainer):
             mx.gluon.Trainer.step(self, 1, ignore_stale_grad)
         self._mark_as_used()
 
+    def allreduce_grads(self):
+        """Refuse it: servers update at every push."""
+        raise ValueError("dist_async: workers do not see sums of gradients: use step()")
+
+    def update(self, batch_size, ignore_stale_grad=False):
+        """Refuse it: servers update at every push."""
+        raise ValueError("dist_async: servers update: use step()")
+
     def pull_weights(self):
         """Pull the newest weights from the servers, once all workers have pushed."""
+        if not self._is_connected:
+            return
         self._workers.barrier()
         for param in self.learned:
             self._kvstore.pull(self._param2idx[param.name], param.list_data())
@@ -100,22 +118,21 @@ class AsyncTrainer(Trainer):
 
     def _connect(self):
         """Give the servers the optimizer and the weights."""
+        self._require_shapes()
         # They do not get the parameters, only their factors (--network fast has some).
         inner, numbered = self._optimizer.inner, list(enumerate(self._params))
         inner.lr_mult = {key: param.lr_mult for key, param in numbered}
         inner.wd_mult = {key: param.wd_mult for key, param in numbered}
-        self._workers.take_keys(len(self._params))
-        mx.gluon.Trainer._init_kvstore(self)
+        mx.gluon.Trainer._init_kvstore(self)  # sends the optimizer
+        self._workers.collectives.note_server_optimizer()
         self._kvstore.init(COUNTER_KEY, mx.nd.zeros(1))
         mx.gluon.Trainer._init_params(self)
         mx.nd.waitall()
         self._is_connected = True
 
     def _share_weights(self):
-        """Wait with those whose shapes are known: MXNet's Trainer gives them to the servers."""
-        for param in self._params:
-            if param._deferred_init:
-                param._init_impl = and_then(param._init_impl, self._share, [param])
+        self._workers.take_keys(len(self._params))  # the first: MXNet's Trainer counts from 0
+        super()._share_weights()
 
     def _from_first(self, content):
         return self._workers.broadcast(content)
@@ -124,7 +141,12 @@ class AsyncTrainer(Trainer):
         self._connect()
 
     def _allreduce_grads(self):
-        mx.gluon.Trainer._allreduce_grads(self)
+        for key, param in enumerate(self._params):
+            if param in self._stale:
+                self._kvstore.pull(key, param.list_data(), priority=-key)
+            elif param.grad_req != "null":
+                grads, weights = param.list_grad(), param.list_data()
+                self._kvstore.pushpull(key, grads, out=weights, priority=-key)
         # MXNet's engine works in the background. The 1 is computed from the weight that is pulled
         # last, so that the engine cannot send it before the pull.
         self._read(mx.nd.ones_like(self._pulled_last.list_data()[0]).reshape(-1)[:1], own=1)

@@ -8,7 +8,7 @@ the first layers' sums are sent before others, so that the next step can begin e
 ByteScheduler, Peng et al. 2019, doi 10.1145/3341301.3359642).
 """
 
-from gluon_dist.exchange.exchange import Exchange, is_fresh, mark
+from gluon_dist.exchange.exchange import Exchange, place
 from gluon_dist.setup.environment import num_servers, uses_p3
 
 import mxnet as mx
@@ -40,6 +40,7 @@ class Buckets(Exchange):
 
     def __init__(self, bucket_bytes=None):
         self._bucket_bytes, self.buckets, self.overtakes = bucket_bytes, [], False
+        self.places = []
 
     def move_gradients(self, params):
         """Place the gradients of neighbouring layers in one array on each device."""
@@ -91,13 +92,9 @@ class Buckets(Exchange):
         """
         bucket = self._new_bucket(spans[-1][2], spans[0][0].list_data())
         for param, start, stop in spans:
-            before, fresh = param._grad, is_fresh(param)
-            param._grad = [flat[start:stop].reshape(param.shape) for flat in bucket]
-            mx.autograd.mark_variables(param.list_data(), param._grad, param.grad_req)
-            if any(fresh):  # backward was faster
-                for grad, old in zip(param._grad, before):
-                    grad[:] = old
-                mark(param, fresh)
+            grads = [flat[start:stop].reshape(param.shape) for flat in bucket]
+            self.places.append((param, grads))
+            place(param, grads)
         return bucket
 
 

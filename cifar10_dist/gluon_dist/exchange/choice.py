@@ -7,6 +7,7 @@ from gluon_dist.exchange.horovod import HorovodBuckets
 from gluon_dist.exchange.shared_memory import SharedBuckets, share_memory
 
 import mxnet as mx
+import numpy as np
 
 SMALLEST = 1e-6  # MXNet tells the servers the threshold in six decimals
 
@@ -55,6 +56,19 @@ def choose_exchange(workers, devices, params, compression=None, may_share=True):
     -------
     Exchange
     """
+    found = _choose(workers, devices, params, compression, may_share)
+    threshold = workers.collectives.threshold  # of an earlier Trainer
+    if threshold is None or isinstance(found, SharedBuckets):
+        return found
+    if isinstance(found, TwoBits) and np.float32(found.threshold) == threshold:
+        return found
+    raise ValueError(
+        "compression_params: an earlier Trainer has this store send 2 bits: give this one "
+        f"{{'type': '2bit', 'threshold': {threshold:g}}}, too"
+    )
+
+
+def _choose(workers, devices, params, compression, may_share):
     if workers.store_type == "horovod":
         return HorovodBuckets()
     is_dist = "dist" in workers.store_type

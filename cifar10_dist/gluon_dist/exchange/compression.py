@@ -45,7 +45,7 @@ class HalfBuckets(Buckets):
 
     def _send(self, number):
         # The sums are divided by the batch later. A power of two changes no digit.
-        factor = 2.0 ** round(math.log2(LARGER * self.rescale))
+        factor = 2.0 ** round(math.log2(LARGER * self.rescale)) if self.rescale else 1.0
         pairs = list(zip(self.buckets[number], self._sent[number]))
         for data, half in pairs:
             mx.nd.cast(data * factor, dtype="float16", out=half)
@@ -67,7 +67,7 @@ class TwoBits(Exchange):
     """
 
     def __init__(self, threshold):
-        self._threshold = f"{float(threshold):f}"
+        self.threshold = f"{float(threshold):f}"
 
     def move_gradients(self, params):
         """Note the parameters; their gradients stay where they are."""
@@ -77,14 +77,16 @@ class TwoBits(Exchange):
         """Make a key for each parameter, and let the store compress what is pushed from now on."""
         self._store, self._first_key = workers.store, workers.take_keys(len(self._params))
         if "dist" in workers.store_type:  # others do not compress
-            self._store.set_gradient_compression({"type": "2bit", "threshold": self._threshold})
-            workers.collectives.note_compression(self._threshold)
+            self._store.set_gradient_compression({"type": "2bit", "threshold": self.threshold})
+            workers.collectives.note_compression(self.threshold)
         for key, param in enumerate(self._params, self._first_key):
             self._store.init(key, mx.nd.zeros(param.shape))
 
     def add_up(self):
         """Push and pull every gradient."""
         for key, param in enumerate(self._params, self._first_key):
+            if param.grad_req == "null":  # frozen
+                continue
             self._store.push(key, param.list_grad(), priority=-key)
             self._store.pull(key, param.list_grad(), priority=-key)
 

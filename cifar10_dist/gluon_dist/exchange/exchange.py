@@ -1,5 +1,9 @@
 """How gradients are added up over devices and workers: what every way of doing it can do."""
 
+from gluon_dist.exchange.freshness import is_fresh, mark
+
+import mxnet as mx
+
 
 class Exchange:
     """Adds gradients up. This class is for one device and does nothing; other ways inherit from it.
@@ -10,8 +14,13 @@ class Exchange:
     ----------
     rescale : float
         What the sums will be multiplied by when weights are updated: 1 / batch size. The Trainer
-        writes it before every :meth:`add_up`.
+        writes it before every :meth:`add_up`; None where it does not know it yet.
+    places : list of tuple
+        Parameters, and the arrays that hold their gradients, one for each device; those alone that
+        must lie there.
     """
+
+    places = ()
 
     rescale = 1.0
 
@@ -21,7 +30,7 @@ class Exchange:
         Parameters
         ----------
         params : list of mxnet.gluon.Parameter
-            Initialized, with gradients, in the order of the layers.
+            Initialized, in the order of the layers; with gradients, or frozen.
         """
 
     def connect(self, workers):
@@ -46,12 +55,16 @@ class Exchange:
         return []
 
 
-def is_fresh(param):
-    """Return for each device whether backward has written the gradient since the last update."""
-    return [data._fresh_grad for data in param.list_data()]
+def place(param, grads):
+    """Let backward write the gradient of a parameter to these arrays, one for each device.
 
-
-def mark(param, fresh):
-    """Mark the gradients of a parameter as fresh or not: a flag for each device."""
-    for data, flag in zip(param.list_data(), fresh):
-        data._fresh_grad = flag
+    They begin with what is there now. A frozen parameter, whose ``grad_req`` is null, has none.
+    """
+    if param.grad_req == "null":
+        return
+    before, fresh = param._grad, is_fresh(param)
+    param._grad = grads
+    mx.autograd.mark_variables(param.list_data(), grads, param.grad_req)
+    for grad, old in zip(grads, before):  # backward may have been faster
+        grad[:] = old
+    mark(param, fresh)

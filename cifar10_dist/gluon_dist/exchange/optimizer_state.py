@@ -1,6 +1,9 @@
 """The state of an optimizer that updates on the workers, as arrays and plain numbers, and back."""
 
+import math
+
 import mxnet as mx
+import numpy as np
 
 # Numbers that some optimizers move from step to step, besides the counters that all have.
 COUNTED = ("num_update", "begin_num_update", "rescale_grad")  # restored by themselves, or not
@@ -15,9 +18,9 @@ def numbers_of(optimizer):
     parts = {"optimizer": optimizer, "lr_scheduler": optimizer.lr_scheduler}
     return {
         part: {
-            name: value
+            name: _plain(value)
             for name, value in (vars(thing).items() if thing is not None else ())
-            if type(value) in (int, float) and name not in COUNTED
+            if isinstance(value, (bool, int, float, np.number)) and name not in COUNTED
         }
         for part, thing in parts.items()
     }
@@ -89,7 +92,7 @@ def restore(trainer, facts, arrays, names=None):
                     leaf[:] = mx.nd.array(value, dtype=value.dtype)
             updater.states[index], updater.states_synced[index] = state, True
     index_of = {name: index for index, name in enumerate(names)}
-    counts = {index_of[name]: count for name, count in facts["counts"].items()}
+    counts = {index_of[name]: n for name, n in facts["counts"].items() if name in index_of}
     for ctx in trainer._contexts:
         optimizer._all_index_update_counts[ctx.device_id] = dict(counts)
     optimizer._set_current_context(trainer._contexts[0].device_id)
@@ -109,7 +112,13 @@ def _restore_numbers(trainer, facts):
         before, now = facts["first_numbers"][part], trainer.first_numbers[part]
         for name, value in numbers.items():
             if thing is not None and name in now and before.get(name) == now[name]:
-                setattr(thing, name, value)
+                setattr(thing, name, float(value) if isinstance(value, str) else value)
+
+
+def _plain(value):
+    """Return a number as JSON can hold it: not finite ones are texts."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if math.isfinite(value) else str(value)
 
 
 def _leaves(state):

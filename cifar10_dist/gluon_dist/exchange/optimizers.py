@@ -17,7 +17,7 @@ class Adam(mx.optimizer.Adam):
 
     def __init__(self, **options):
         super().__init__(**options)
-        self._scale, self._last_scale = mx.nd.ones(1, mx.cpu()), 1.0
+        self._scale = 1.0, mx.nd.ones(1, mx.cpu())  # no attribute that a checkpoint would restore
 
     def update(self, index, weight, grad, state):
         """Update a weight, and its two averages in ``state``."""
@@ -25,8 +25,8 @@ class Adam(mx.optimizer.Adam):
         if not is_plain or weight.dtype != np.float32 or weight.context.device_type != "cpu":
             super().update(index, weight, grad, state)
             return
-        if self.rescale_grad != self._last_scale:
-            self._scale[:] = self._last_scale = self.rescale_grad
+        if self.rescale_grad != self._scale[0]:
+            self._scale = self.rescale_grad, mx.nd.full(1, self.rescale_grad, mx.cpu())
         self._update_count(index)
         t = self._index_update_count[index]
         lr = self._get_lr(index) * math.sqrt(1 - self.beta2**t) / (1 - self.beta1**t)
@@ -35,7 +35,7 @@ class Adam(mx.optimizer.Adam):
             grad,
             *state,
             weight,  # in full precision already
-            self._scale,
+            self._scale[1],
             out=weight,
             lr=lr,
             eta=1,

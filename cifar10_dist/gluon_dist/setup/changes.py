@@ -1,6 +1,7 @@
 """All that this package changes of a process and of MXNet: a table of small functions."""
 
 import inspect
+from types import ModuleType
 from typing import Callable, NamedTuple
 
 from gluon_dist.setup import corrections, environment, exceptions, process
@@ -12,7 +13,7 @@ MXNET = "MXNet 1.9.1"
 class Change(NamedTuple):
     """A function that changes something; its docstring says what, and then why."""
 
-    make: Callable
+    make: Callable[..., object]
     version: str  # what the change is for
 
 
@@ -37,7 +38,10 @@ AFTER = (
     Change(corrections.warn_of_stale_gradients, MXNET),
 )
 # Only where a program asks for it.
-ASKED = (Change(corrections.keep_first_convolution, "MXNet 1.9.1 with oneDNN 2.4"),)
+ASKED = (
+    Change(exceptions.tell_mistakes_in_a_line, "every version of Python"),
+    Change(corrections.keep_first_convolution, "MXNet 1.9.1 with oneDNN 2.4"),
+)
 GROUPS = {
     "Before MXNet is imported:": BEFORE,
     "While it is imported:": (DURING,),
@@ -46,20 +50,20 @@ GROUPS = {
 }
 
 
-def make_ready():
+def make_ready() -> None:
     """Make the changes that come before MXNet."""
     for change in BEFORE:
         change.make()
 
 
-def correct(mxnet):
+def correct(mxnet: ModuleType) -> None:
     """Make the changes of a worker, now that MXNet is here."""
     if environment.role() == "worker":
         for change in AFTER:
             change.make(mxnet)
 
 
-def explain():
+def explain() -> None:
     """Print all that this package changes of the process and of MXNet, why, and for which version.
 
     Importing ``gluon_dist`` changes nothing yet. The changes are made when ``mxnet`` is first
@@ -67,14 +71,14 @@ def explain():
 
     Examples
     --------
-    >>> import gluon_dist
-    >>> gluon_dist.explain()  # doctest: +ELLIPSIS
+    >>> gd.explain()  # doctest: +ELLIPSIS
     Before MXNet is imported:
+      set_threads (MXNet 1.9.1)
     ...
     """
     for title, changes in GROUPS.items():
         print(title)
         for change in changes:
-            what, _, why = inspect.getdoc(change.make).partition("\n\n")
+            what, _, why = (inspect.getdoc(change.make) or "").partition("\n\n")
             print(f"  {change.make.__name__} ({change.version})\n    {what}")
             print("".join(f"      {line}\n" for line in why.splitlines()), end="")

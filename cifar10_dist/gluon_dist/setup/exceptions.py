@@ -9,6 +9,8 @@ import os
 import sys
 import traceback
 
+before_end = []  # functions to call before a process is ended: they let files be finished
+
 
 def end_on_exceptions(mxnet=None):
     """Set sys.excepthook and sys.unraisablehook: an exception ends this process at once.
@@ -22,7 +24,12 @@ def end_on_exceptions(mxnet=None):
 
 def end_with_traceback(kind, error, where, advice=None):
     """End this process at once, as on an exception that nobody caught."""
-    traceback.print_exception(kind, error, where)
+    status = getattr(kind, "exit_status", None)  # told in a line: where does not matter
+    if status is None:
+        traceback.print_exception(kind, error, where)
+        status = 130 if issubclass(kind, KeyboardInterrupt) else 1
+    else:
+        print(f"{os.path.basename(sys.argv[0])}: error: {error}", file=sys.stderr)
     if advice:
         print(f"error: {advice}", file=sys.stderr)
     for stream in (sys.stdout, sys.stderr):
@@ -30,7 +37,24 @@ def end_with_traceback(kind, error, where, advice=None):
             stream.flush()
         except (AttributeError, OSError):  # it was closed before, or its reader is gone
             pass
-    os._exit(130 if issubclass(kind, KeyboardInterrupt) else 1)
+    for function in before_end:
+        function()
+    os._exit(status)
+
+
+def tell_mistakes_in_a_line():
+    """Set sys.excepthook outside a job, too: a mistake in the use of a class ends with a line.
+
+    Python prints the frames of the program, which are no help where a file is missing.
+    """
+    if sys.excepthook is sys.__excepthook__:  # a notebook has its own
+        sys.excepthook = _tell_mistake
+
+
+def _tell_mistake(kind, error, where):
+    if hasattr(kind, "exit_status"):
+        end_with_traceback(kind, error, where)
+    sys.__excepthook__(kind, error, where)
 
 
 def _end_in_callback(unraisable):

@@ -276,7 +276,8 @@ class OneWorker:
         return values
 
     def note_compression(self, threshold):
-        """Do nothing: nothing is pushed here."""
+        """Take note that the store quantises from now on."""
+        self.threshold = np.float32(threshold)
 
     def note_server_optimizer(self):
         """Do nothing: nothing is pushed here."""

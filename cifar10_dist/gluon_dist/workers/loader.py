@@ -3,8 +3,21 @@
 import operator
 import random
 from itertools import islice
-from typing import Callable, Dict, Iterator, List, Optional, Protocol, Sequence, Tuple, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Optional,
+    Protocol,
+    Sequence,
+    Tuple,
+    Union,
+)
 
+from gluon_dist.common import protocols
 from gluon_dist.workers.group import workers
 from gluon_dist.workers.order import epoch_permutation, global_batches
 from gluon_dist.workers.seeded import Seeded
@@ -12,6 +25,11 @@ from gluon_dist.workers.seeded import Seeded
 import mxnet as mx
 import numpy as np
 from mxnet import gluon
+
+if TYPE_CHECKING:  # NumPy has it from 1.21
+    from numpy.typing import NDArray as Array
+
+    Step = Tuple[int, Array[np.int64]]  # its number, its examples
 
 Part = Union[mx.nd.NDArray, Tuple[mx.nd.NDArray, ...]]
 BELOW = 2**32  # seeds and epochs: what NumPy's generator takes
@@ -33,15 +51,26 @@ class Examples(Protocol):
 class Batch(List[mx.nd.NDArray]):
     """This worker's part of a step: the list ``[data, label]`` that Gluon's own DataLoader gives.
 
-    Where this worker has no example in the step, the list is empty. A data set of single items
-    gives a list of one.
+    The list is empty if this worker has no example in the step. It has one array if the data set
+    has single items.
 
     Attributes
     ----------
     size : int
-        Examples of this worker.
+        The number of examples of this worker.
     global_size : int
-        Examples of all workers: what to divide the sum of gradients by.
+        The number of examples of all workers: what ``Trainer.step`` takes.
+
+    Examples
+    --------
+    >>> data = mx.gluon.data.ArrayDataset(mx.nd.arange(5), mx.nd.arange(5) * 10)
+    >>> batch = next(iter(gd.DataLoader(data, batch_size=3, shuffle=False)))
+    >>> batch.size, batch.global_size
+    (3, 3)
+    >>> for x, y in batch.split([mx.cpu(0), mx.cpu(1)]):
+    ...     print(x.context, x.asnumpy(), y.asnumpy())
+    cpu(0) [0. 1.] [ 0. 10.]
+    cpu(1) [2.] [20.]
     """
 
     def __init__(self, content: object, size: int, global_size: int) -> None:
@@ -49,8 +78,8 @@ class Batch(List[mx.nd.NDArray]):
         super().__init__(content if isinstance(content, (list, tuple)) else [content])
         self.size, self.global_size = size, global_size
 
-    def split(self, ctx: Union[mx.Context, Sequence[mx.Context]]) -> List[Part]:
-        """Cut this worker's part into near-equal parts, and copy each to a device.
+    def split(self, ctx: Union[protocols.Context, Sequence[protocols.Context]]) -> List[Part]:
+        """Return a near-equal share of this batch on each device.
 
         Parameters
         ----------
@@ -58,23 +87,23 @@ class Batch(List[mx.nd.NDArray]):
 
         Returns
         -------
-        list of tuple of NDArray
-            ``(data_part, label_part)`` for each device that got examples: the last devices get none
-            where the batch has fewer examples than there are devices. Arrays, not tuples, where the
-            data set has single items.
+        list of tuple of mxnet.nd.NDArray
+            ``(data, label)`` for each device that has examples. If there are fewer examples than
+            devices, the last devices have none. If the data set has single items: arrays, not
+            tuples.
 
         Raises
         ------
         TypeError, ValueError
             If ``batchify_fn`` made something that cannot be cut along its first axis.
         """
-        devices = [ctx] if isinstance(ctx, mx.Context) else list(ctx)
+        devices = list(ctx) if isinstance(ctx, Sequence) else [ctx]
         if not devices:
             raise ValueError("ctx: no device")
         content = self if self._has_items else self[0]
         return self._cut(content, devices[: self.size])
 
-    def _cut(self, content, devices):
+    def _cut(self, content: object, devices: Sequence[mx.Context]) -> List[Any]:
         """Cut an array, or each of a list of them."""
         if isinstance(content, (list, tuple)):
             return list(zip(*[self._cut(item, devices) for item in content]))
@@ -90,30 +119,34 @@ class Batch(List[mx.nd.NDArray]):
 
 
 class DataLoader(gluon.data.DataLoader):
-    """This worker's part of every batch. The last, uneven batch is shorter: nothing is left out.
+    """This worker's part of every batch. The last may be shorter: no example is left out.
 
-    Each step takes ``batch_size`` examples, those of all workers together, and each worker gets a
-    near-equal part of them. What is left for the last step of an epoch is shared out in the same
-    way: no example is dropped or repeated, and a worker's part may be empty there. All workers take
-    the same number of steps, and divide by ``batch.global_size``.
+    Each step takes ``batch_size`` examples for all workers together, and each worker gets a
+    near-equal part. The examples that are left for the last step are shared out in the same way: no
+    example is dropped or repeated, and a worker may get none. All workers take the same number of
+    steps, and pass ``batch.global_size`` to ``Trainer.step``.
 
-    The order of an epoch depends on ``(seed, epoch)`` alone. So a step uses the same examples for
-    any number of workers, and after a restart. What a worker gets is a :class:`Batch`: the list
-    that Gluon gives, its sizes, and ``split``.
+    The order of an epoch depends on ``seed`` and the epoch only. So a step uses the same examples
+    for any number of workers, and after a restart. A worker gets a ``Batch``: the list that
+    Gluon gives, with its sizes and ``split``.
 
     Parameters
     ----------
     dataset : sequence
-        With ``len()`` and ``dataset[i]``, as ``gluon.data.Dataset``; the same on all workers.
+        With ``len()`` and ``dataset[i]``, as ``gluon.data.Dataset``. The same on all workers.
     batch_size : int
-        Examples of all workers in one step.
+        The number of examples of all workers in one step.
     shuffle : bool
-        Default True: a new order in every epoch. False: the order of the data set.
+        True: a new order in every epoch. False: the order of the data set.
     seed : int
-        In ``[0, 2**32)``: of the order, and of what transforms draw.
-    batchify_fn, num_workers, pin_memory, pin_device_id, prefetch, thread_pool, timeout
-        As of ``gluon.data.DataLoader``. ``num_workers`` is how many processes (or threads, with
-        ``thread_pool``) of this worker load examples; they are started once.
+        In ``[0, 2**32)``. For the order, and for the random numbers of transforms.
+    batchify_fn : callable, optional
+        Makes arrays of a list of examples. Default: it stacks them.
+    num_workers : int
+        Processes (threads with ``thread_pool``) that load examples for this worker. They are
+        started once. 0: this process loads them.
+    pin_memory, pin_device_id, prefetch, thread_pool, timeout
+        As for ``gluon.data.DataLoader``.
 
     Attributes
     ----------
@@ -123,29 +156,29 @@ class DataLoader(gluon.data.DataLoader):
     Raises
     ------
     TypeError, ValueError
-        Naming the argument that is wrong. On every worker, if the workers differ in the length of
-        the data set, ``batch_size``, ``shuffle`` or ``seed``.
+        Naming the argument that is wrong. Also on every worker, if the workers differ in
+        ``batch_size``, ``shuffle``, ``seed`` or the length of the data set.
 
     Notes
     -----
-    All workers must create their loaders in the same order: they compare their arguments there.
+    All workers must create their loaders in the same order: there they compare their arguments.
 
-    What is drawn while an example is loaded is repeatable as follows.
+    Transforms may draw random numbers. They are repeatable as follows.
 
-    - From Python's ``random`` and NumPy's global generator: it depends on (seed, epoch, example)
-      alone, for any number of workers and processes. Your own draws are not touched by it.
-    - From MXNet's generator, as Gluon's own random transforms do, which takes 6 ms to seed: with
-      ``num_workers`` it depends on (seed, epoch, step, rank). Without, it goes on from where the
-      program left it: repeatable if the program seeds it (``mx.random.seed``) before every step.
-    - With ``thread_pool`` nothing is: threads share the generators, and nothing is seeded.
+    - From Python's ``random`` and NumPy's global generator: they depend on the seed, the epoch and
+      the example only, for any number of workers and processes. Your own draws elsewhere do not
+      change.
+    - From MXNet's generator, as Gluon's own random transforms: with ``num_workers`` they depend on
+      the seed, the epoch, the step and the rank. (To seed it takes 6 ms.) Without ``num_workers``
+      they continue from your program's: seed it (``mx.random.seed``) before every step.
+    - With ``thread_pool`` they are not repeatable: threads share the generators, and nothing is
+      seeded.
 
     On Linux the processes are forked from this one when the loader is created, which may be after
     the store was made. They end with the loader.
 
     Examples
     --------
-    >>> import gluon_dist as gd
-    >>> import mxnet as mx
     >>> data = mx.gluon.data.ArrayDataset(mx.nd.arange(5), mx.nd.arange(5) * 10)
     >>> loader = gd.DataLoader(data, batch_size=2, shuffle=False)
     >>> for batch in loader:
@@ -206,23 +239,28 @@ class DataLoader(gluon.data.DataLoader):
         return -(-self._length // self.batch_size)
 
     def __iter__(self) -> "Iterator[Batch]":
-        """Return the batches of the next epoch: 0 at first, then the one after the last begun."""
+        """Return the batches of the next epoch, beginning with epoch 0."""
         return self.epoch(self._next_epoch)
 
     def epoch(self, epoch: int, first_step: int = 0) -> "Iterator[Batch]":
-        """Return the batches of one epoch, from a step on: what a restart uses.
+        """Return the batches of one epoch, from a step on. A restart uses it.
 
         Parameters
         ----------
         epoch : int
-            From 0. A loop over the loader itself goes on with the epoch after it.
+            From 0. A later loop over the loader itself takes the epoch after it.
         first_step : int
             In ``[0, len(loader)]``.
 
         Returns
         -------
-        iterator of Batch
-            Those that a whole epoch gives from this step on.
+        iterator of batches
+            The same batches that the whole epoch has from this step on.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a number is no whole number, or out of its range.
         """
         epoch = _whole("epoch", epoch, 0, BELOW)
         first_step = _whole("first_step", first_step, 0, len(self) + 1)
@@ -230,12 +268,12 @@ class DataLoader(gluon.data.DataLoader):
         return self._batches(epoch, first_step)
 
     def facts(self) -> Dict[str, int]:
-        """Return what a position within an epoch depends on: plain numbers for a checkpoint.
+        """Return the numbers that the order of an epoch depends on, for a checkpoint.
 
         Returns
         -------
         dict of str to int
-            ``length`` of the data set, ``batch_size``, ``steps`` of an epoch, ``shuffle`` and
+            ``length`` (of the data set), ``batch_size``, ``steps`` (of an epoch), ``shuffle`` and
             ``seed``.
         """
         return {
@@ -246,26 +284,26 @@ class DataLoader(gluon.data.DataLoader):
             "seed": self.seed,
         }
 
-    def _batches(self, epoch, first_step):
+    def _batches(self, epoch: int, first_step: int) -> "Iterator[Batch]":
         steps = list(enumerate(self._steps(epoch, first_step), first_step))
         loaded = self._loaded(epoch, [(step, part) for step, (part, _) in steps if len(part)])
         for _, (part, global_size) in steps:
             content = self._draw_apart(loaded) if len(part) else []
             yield Batch(content, len(part), global_size)
 
-    def _steps(self, epoch, first_step):
+    def _steps(self, epoch: int, first_step: int) -> "Iterator[Tuple[Array[np.int64], int]]":
         order = np.arange(self._length)
         if self._shuffle:
             order = epoch_permutation(self._length, self.seed, epoch)
         share = self.batch_size, self._workers.count, self._workers.rank
         return islice(global_batches(order, *share), first_step, None)
 
-    def _loaded(self, epoch, steps):
+    def _loaded(self, epoch: int, steps: "List[Step]") -> Iterator[object]:
         """Yield what Gluon's loader makes of these parts, none of them empty."""
         self._places.coming = epoch, steps
         yield from super().__iter__()  # it takes them now
 
-    def _draw_apart(self, loaded):
+    def _draw_apart(self, loaded: Iterator[object]) -> object:
         """Load the next batch; leave the user's generators as they were."""
         if not self._draws_here:
             return next(loaded)
@@ -276,7 +314,7 @@ class DataLoader(gluon.data.DataLoader):
             random.setstate(states[0])
             np.random.set_state(states[1])
 
-    def _agree(self):
+    def _agree(self) -> None:
         """Compare what must be equal on all workers; raise on all of them where it is not."""
         facts = self.facts()
         rows = self._workers.collectives.all_gather(np.array([*facts.values()], np.float64))
@@ -292,19 +330,19 @@ class DataLoader(gluon.data.DataLoader):
 class _Places(gluon.data.Sampler):
     """For each batch its places: (epoch, example, step), the step with a batch's first place."""
 
-    coming = 0, ()
+    coming: "Tuple[int, Sequence[Step]]" = 0, ()
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[List[Tuple[int, int, Optional[int]]]]:
         epoch, steps = self.coming
         for step, part in steps:
             first, *others = part.tolist()
             yield [(epoch, first, step), *((epoch, index, None) for index in others)]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.coming[1])
 
 
-def _length(dataset):
+def _length(dataset: Examples) -> int:
     """Return the number of examples, at least one."""
     try:
         length = len(dataset)
@@ -316,7 +354,7 @@ def _length(dataset):
     return length
 
 
-def _whole(name, value, lowest, below=None):
+def _whole(name: str, value: int, lowest: int, below: Optional[int] = None) -> int:
     """Return a whole number in a range."""
     try:
         number = operator.index(value)

@@ -2,6 +2,7 @@
 
 from typing import TypeVar
 
+from gluon_dist.common import protocols
 from gluon_dist.workers import group
 from gluon_dist.workers.operations import compare
 
@@ -9,40 +10,41 @@ from mxnet.metric import F1, MCC, CompositeEvalMetric, EvalMetric, PearsonCorrel
 
 SUMS = "sum_metric", "num_inst", "global_sum_metric", "global_num_inst"
 
-Metric = TypeVar("Metric", bound=EvalMetric)
+Metric = TypeVar("Metric", bound=protocols.EvalMetric)
 
 
 def sync_metric(metric: Metric) -> Metric:
-    """Return the same metric, whose results are from now on those of all workers.
+    """Return the metric that was passed. From now on its results are those of all workers.
 
-    ``get()``, ``get_global()`` and what calls them (``get_name_value()``, printing the metric) add
-    up over the workers. So all workers must call them together, also one that saw no example.
-    ``update()`` and ``reset()`` stay with each worker. Metrics that average over batches (RMSE,
-    MAE, F1, …) average over the batches of all workers.
+    ``get()`` and ``get_global()`` add up over the workers. So do ``get_name_value()`` and printing
+    the metric, which call them. All workers must make these calls together, also a worker that saw
+    no example. ``update()`` and ``reset()`` stay with each worker. Metrics that average over
+    batches (RMSE, MAE, F1, …) average over the batches of all workers. Horovod has no such
+    function.
 
     Parameters
     ----------
     metric : mxnet.metric.EvalMetric
-        One whose sums and counts can be added up; or a CompositeEvalMetric of such, also if they
-        are added to it later.
+        A metric whose sums and counts can be added up, or a CompositeEvalMetric of such metrics.
+        Others may be added to the composite later.
 
     Returns
     -------
-    metric
-        The object that was passed.
+    mxnet.metric.EvalMetric
+        The same object.
 
     Raises
     ------
     ValueError
         If its state cannot be added up: PCC; F1, MCC and PearsonCorrelation with
-        ``average="micro"``; other classes with a ``reset`` of their own, as it tells of more state
-        than the sums. Later, in ``get()``: if the workers make different calls.
+        ``average="micro"``; any other class that overrides ``reset``, as it keeps more than the
+        sums. Also in ``get()``, if the workers make different calls.
     TypeError
-        If it is no EvalMetric.
+        If ``metric`` is no EvalMetric.
 
     Examples
     --------
-    >>> metric = sync_metric(mx.metric.Accuracy())
+    >>> metric = gd.sync_metric(mx.metric.Accuracy())
     >>> metric.update(mx.nd.array([0, 1]), mx.nd.array([[0.9, 0.1], [0.8, 0.2]]))
     >>> metric.get()
     ('accuracy', 0.5)

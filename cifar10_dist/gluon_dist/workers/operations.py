@@ -11,10 +11,24 @@ They need servers that add up. Those of ``dist_sync`` do not once a Trainer with
 import hashlib
 from functools import reduce
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Literal, Mapping, TypeVar, Union, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    List,
+    Literal,
+    Sequence,
+    Tuple,
+    TypeVar,
+    Union,
+    overload,
+)
 
+from gluon_dist.common import protocols
 from gluon_dist.workers import group
 from gluon_dist.workers.collectives import LONGEST
+from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 import numpy as np
@@ -40,6 +54,7 @@ Whole = TypeVar(
     np.uint64,
 )
 Scalar = TypeVar("Scalar", bound=np.generic)
+Tensor = TypeVar("Tensor", bound=protocols.NDArray)
 
 
 @overload
@@ -57,36 +72,43 @@ def all_reduce(x: "Array[Whole]", op: Literal["mean"]) -> "Array[np.float64]": .
 @overload
 def all_reduce(x: "Array[Scalar]", op: Op = "sum") -> "Array[Scalar]": ...
 @overload
-def all_reduce(x: mx.nd.NDArray, op: Op = "sum") -> mx.nd.NDArray: ...
+def all_reduce(x: Tensor, op: Op = "sum") -> Tensor: ...
 def all_reduce(x: object, op: str = "sum") -> object:
     """Return the sum, mean, maximum or minimum of a number or array over all workers.
+
+    The default is the sum. Horovod's ``allreduce`` gives the mean by default, and takes MXNet's
+    arrays only.
 
     Parameters
     ----------
     x : int, float, NumPy scalar, numpy.ndarray or mxnet.nd.NDArray
-        Of the same kind, type and shape on all workers; any shape.
+        Any shape; at most 64 bits a number. The same kind, type and shape on all workers.
     op : {"sum", "mean", "max", "min"}
+        What is computed, element by element.
 
     Returns
     -------
-    of the kind, type, shape and device of ``x``
-        The same on all workers, bit for bit. Means of whole numbers are float64. Floats are added
-        in float64, in the order of the ranks, and rounded once. Whole numbers are exact.
+    int, float, NumPy scalar, numpy.ndarray or mxnet.nd.NDArray
+        The kind, type, shape and device of ``x``, and the same bits on all workers. Sums of whole
+        numbers are exact, and their means are float64. Floats are added in float64, in the order of
+        the ranks, and rounded once.
 
     Raises
     ------
     ValueError
-        If the workers make different calls, or ``op`` is none of these.
+        If the workers make different calls, or ``op`` is none of the four.
     TypeError
-        If ``x`` is of a kind or type that cannot travel, or is a sum of arrays of bool.
+        If ``x`` is of another kind or type, or sparse; or if arrays of bool are to be added up.
     OverflowError
-        If a sum of whole numbers does not fit in their type.
+        If a sum of whole numbers does not fit in the type of the array.
 
     Examples
     --------
-    >>> right, seen = all_reduce(np.array([12, 16]))  # of this worker's examples
-    >>> float(right / seen)
+    >>> right, seen = gd.all_reduce(np.array([12, 16]))  # counts of this worker
+    >>> float(right / seen)  # the accuracy of all workers
     0.75
+    >>> gd.all_reduce(0.5, "max")
+    0.5
     """
     if op not in OPS:
         raise ValueError(f"all_reduce: op {op!r}: choose from {', '.join(OPS)}")
@@ -97,6 +119,7 @@ def all_reduce(x: object, op: str = "sum") -> object:
     compare(job, "all_reduce", f"op={op!r}", form)
     if isinstance(x, int):
         numbers = job.collectives.all_gather(values).tolist()
+        results: Dict[str, Callable[[List[Any]], object]]
         results = {"sum": sum, "max": max, "min": min, "mean": lambda n: sum(n) / len(n)}
         return results[op](numbers)
     flat, parts = values.reshape(-1), []
@@ -121,32 +144,37 @@ def all_gather(x: Scalar) -> "Array[Scalar]": ...
 @overload
 def all_gather(x: "Array[Scalar]") -> "Array[Scalar]": ...
 @overload
-def all_gather(x: mx.nd.NDArray) -> mx.nd.NDArray: ...
+def all_gather(x: Tensor) -> Tensor: ...
 def all_gather(x: object) -> object:
-    """Return what all workers pass, along a new first axis, in the order of the ranks.
+    """Return the values of all workers along a new first axis, in the order of the ranks.
+
+    Horovod's ``allgather`` has no new axis: it concatenates along the first one, whose length may
+    differ from worker to worker.
 
     Parameters
     ----------
     x : int, float, NumPy scalar, numpy.ndarray or mxnet.nd.NDArray
-        Of the same kind, type and shape on all workers; any shape.
+        Any shape; at most 64 bits a number. The same kind, type and shape on all workers.
 
     Returns
     -------
-    numpy.ndarray or mxnet.nd.NDArray, shape (size(), *x.shape)
-        Bit for bit, of the type of ``x``. Numbers give an ndarray, shape (size(),), of int64,
-        float64 or bool.
+    numpy.ndarray or mxnet.nd.NDArray
+        Shape ``(size(), *x.shape)``, with the type of ``x``. The values are exact copies. Python's
+        numbers give an ndarray of int64, float64 or bool, shape ``(size(),)``.
 
     Raises
     ------
     ValueError
         If the workers make different calls.
     TypeError
-        If ``x`` is of a kind or type that cannot travel.
+        If ``x`` is of another kind or type, or sparse.
 
     Examples
     --------
-    >>> all_gather(0.5).tolist()  # without other workers
+    >>> gd.all_gather(0.5).tolist()  # one number a worker
     [0.5]
+    >>> gd.all_gather(np.zeros((2, 3))).shape  # (workers, 2, 3)
+    (1, 2, 3)
     """
     values, form = _open("all_gather", x)
     job = group.workers()
@@ -162,33 +190,37 @@ def broadcast(x: Scalar, root: int = 0) -> Scalar: ...
 @overload
 def broadcast(x: "Array[Scalar]", root: int = 0) -> "Array[Scalar]": ...
 @overload
-def broadcast(x: mx.nd.NDArray, root: int = 0) -> mx.nd.NDArray: ...
+def broadcast(x: Tensor, root: int = 0) -> Tensor: ...
 def broadcast(x: object, root: int = 0) -> object:
-    """Return what one worker passes.
+    """Return one worker's value on all workers.
+
+    As Horovod's ``broadcast``, where ``root`` is called ``root_rank``.
 
     Parameters
     ----------
     x : int, float, NumPy scalar, numpy.ndarray or mxnet.nd.NDArray
-        Of the same kind, type and shape on all workers; any shape. What the others pass is not
-        changed.
+        Any shape; at most 64 bits a number. The same kind, type and shape on all workers. The
+        function does not change it.
     root : int
-        The rank of the worker whose ``x`` counts.
+        The rank of the worker whose value all get.
 
     Returns
     -------
-    of the kind, type, shape and device of ``x``
-        Bit for bit.
+    int, float, NumPy scalar, numpy.ndarray or mxnet.nd.NDArray
+        An exact copy, of the kind, type, shape and device of ``x``.
 
     Raises
     ------
     ValueError
         If the workers make different calls, or there is no worker ``root``.
     TypeError
-        If ``x`` is of a kind or type that cannot travel.
+        If ``x`` is of another kind or type, or sparse.
 
     Examples
     --------
-    >>> seed = broadcast(np.random.randint(2**31))  # worker 0's
+    >>> seed = gd.broadcast(np.random.randint(2**31))  # worker 0 draws it for all
+    >>> gd.broadcast(7)
+    7
     """
     values, form = _open("broadcast", x)
     job = group.workers()
@@ -198,7 +230,9 @@ def broadcast(x: object, root: int = 0) -> object:
 
 
 def barrier() -> None:
-    """Wait until all workers have made this call, and all they have pushed is on the servers.
+    """Wait until all workers have made this call, and until the servers have what they pushed.
+
+    Horovod's MXNet package has no such function.
 
     Raises
     ------
@@ -207,7 +241,9 @@ def barrier() -> None:
 
     Examples
     --------
-    >>> barrier()  # worker 0 has written the file: all may read it
+    >>> if gd.rank() == 0:
+    ...     pass  # write a file
+    >>> gd.barrier()  # now all workers may read it
     """
     job = group.workers()
     compare(job, "barrier")
@@ -215,20 +251,24 @@ def barrier() -> None:
 
 
 def broadcast_parameters(
-    params: Union[mx.gluon.ParameterDict, Mapping[str, Union[mx.gluon.Parameter, mx.nd.NDArray]]],
+    params: protocols.Items[Union[protocols.Parameter, protocols.NDArray]],
     root: int = 0,
 ) -> None:
-    """Write one worker's parameters to all devices of all workers, bit for bit.
+    """Copy one worker's parameters to all devices of all workers.
 
-    Call it before the Trainer's first step: where servers update the weights, they keep theirs.
+    :class:`Trainer` does this with its weights. Use this function for other parameters, or without
+    a Trainer. Call it before the first step: where servers update the weights, they keep their own.
+
+    Horovod's function of this name writes to one device, calls ``root`` ``root_rank``, and waits
+    for a parameter without values until it has some. This one refuses such a parameter.
 
     Parameters
     ----------
     params : mxnet.gluon.ParameterDict, or dict of str to Parameter or NDArray
-        ``net.collect_params()``: weights, and BatchNorm's running statistics. Of the same names,
-        types and shapes on all workers.
+        ``net.collect_params()``: weights, and BatchNorm's running statistics. Names, types and
+        shapes must be the same on all workers.
     root : int
-        The rank of the worker whose first device counts.
+        The rank of the worker whose values all get; those of its first device.
 
     Raises
     ------
@@ -236,13 +276,13 @@ def broadcast_parameters(
         If a parameter has no values yet (its layer does not know the size of its input), or is
         sparse; if the workers make different calls; if there is no worker ``root``.
     TypeError
-        If ``params`` is something else, or a type of numbers cannot travel.
+        If ``params`` is something else, or holds numbers of another type.
 
     Examples
     --------
     >>> net = mx.gluon.nn.Dense(10, in_units=784)
-    >>> net.initialize()  # at random, on each worker
-    >>> broadcast_parameters(net.collect_params())
+    >>> net.initialize()  # other random weights on each worker
+    >>> gd.broadcast_parameters(net.collect_params())  # those of worker 0 on all
     """
     if not hasattr(params, "items"):
         raise TypeError(
@@ -266,12 +306,12 @@ def broadcast_parameters(
     ends = np.cumsum([values.nbytes for values in opened])
     for arrays, values, part in zip(copies.values(), opened, np.split(content, ends[:-1])):
         values = part.copy().view(values.dtype).reshape(values.shape)
-        values = _close(arrays[0], values)
+        copied = _close(arrays[0], values)
         for array in arrays:  # `array[:] =` fails on weights in oneDNN's own layout
-            values.copyto(array)
+            copied.copyto(array)
 
 
-def compare(job, function, *arguments):
+def compare(job: Workers, function: str, *arguments: str) -> None:
     """Raise a ValueError on all workers unless all of them make this call, with these words.
 
     Parameters
@@ -299,7 +339,7 @@ def compare(job, function, *arguments):
     raise ValueError(f"{name}: worker 0 passes {mine}, worker {rank} {theirs}")
 
 
-def _open(function, x):
+def _open(function: str, x: Any) -> Tuple["Array[Any]", str]:
     """Return what travels, and the words for its kind, type and shape."""
     if isinstance(x, mx.nd.NDArray):
         if x.stype != "default":
@@ -330,7 +370,7 @@ def _open(function, x):
     return values, words
 
 
-def _close(x, values):
+def _close(x: object, values: "Array[Any]") -> Any:
     """Return an array as what it was before :func:`_open`; what is float64 now stays so."""
     if isinstance(x, mx.np.ndarray):
         return mx.np.array(values, values.dtype, ctx=x.context)
@@ -342,7 +382,7 @@ def _close(x, values):
     return values.item() if isinstance(x, (int, float)) else values[()]
 
 
-def _combine(rows, op):
+def _combine(rows: "Array[Any]", op: str) -> "Array[Any]":
     """Return the sum, mean, maximum or minimum of rows, the first row first."""
     if op in ("max", "min"):
         return reduce(np.maximum if op == "max" else np.minimum, rows)
@@ -361,13 +401,13 @@ def _combine(rows, op):
     return total.astype(rows.dtype)
 
 
-def _checked_root(function, root, job):
+def _checked_root(function: str, root: int, job: Workers) -> int:
     if root not in range(job.count):
         raise ValueError(f"{function}: root {root!r}: the workers are 0 to {job.count - 1}")
     return int(root)
 
 
-def _copies_of(name, param):
+def _copies_of(name: str, param: Any) -> List[mx.nd.NDArray]:
     """Return a parameter's arrays, one for each device; none if it has no values yet."""
     if isinstance(param, mx.nd.NDArray):
         return [param]
@@ -381,7 +421,7 @@ def _copies_of(name, param):
     return [] if param._data is None else param.list_data()
 
 
-def _form_of(arrays):
+def _form_of(arrays: Sequence[mx.nd.NDArray]) -> str:
     """Return the words for the type and shape of a parameter."""
     if not arrays:
         return "(no values yet)"

@@ -1,7 +1,8 @@
 """BatchNorm's running mean and variance, which each device moves for itself while it trains."""
 
-from typing import Optional
+from typing import List, Optional
 
+from gluon_dist.common import protocols
 from gluon_dist.workers import group
 from gluon_dist.workers.operations import compare
 from gluon_dist.workers.workers import Workers
@@ -10,18 +11,19 @@ import mxnet as mx
 import numpy as np
 
 
-def average_statistics(net: mx.gluon.Block, workers: Optional[Workers] = None) -> None:
+def average_statistics(net: protocols.Block, workers: Optional[Workers] = None) -> None:
     """Average BatchNorm's running mean and variance over all devices of all workers.
 
-    Each device keeps its own while training, so that workers with equal weights would otherwise
-    report different accuracies. All workers make this call before they evaluate or save.
+    Each device moves its own while it trains. So workers with equal weights would report different
+    accuracies. All workers make this call before they evaluate or save. Horovod has no such
+    function: there each worker keeps its own.
 
     Parameters
     ----------
     net : mxnet.gluon.Block
-        Initialized. If it has no such statistics, nothing happens.
+        Initialized. It may have no such statistics: then nothing happens.
     workers : Workers, optional
-        Default: those of the job, by the store of this process.
+        Leave it out: the workers of the job.
 
     Raises
     ------
@@ -30,9 +32,13 @@ def average_statistics(net: mx.gluon.Block, workers: Optional[Workers] = None) -
 
     Examples
     --------
-    >>> net = mx.gluon.nn.BatchNorm(in_channels=3)
-    >>> net.initialize()
-    >>> average_statistics(net)
+    >>> devices = [mx.cpu(0), mx.cpu(1)]
+    >>> norm = mx.gluon.nn.BatchNorm(in_channels=1)
+    >>> norm.initialize(ctx=devices)
+    >>> norm.running_mean.data(mx.cpu(1))[:] = 6  # 0 on the other device
+    >>> gd.average_statistics(norm)
+    >>> float(norm.running_mean.data(mx.cpu(0)).asscalar())
+    3.0
     """
     workers = group.workers() if workers is None else workers
     params = running_statistics(net)
@@ -49,7 +55,7 @@ def average_statistics(net: mx.gluon.Block, workers: Optional[Workers] = None) -
             data[:] = values.reshape(param.shape)
 
 
-def running_statistics(net):
+def running_statistics(net: mx.gluon.Block) -> List[mx.gluon.Parameter]:
     """Wait for queued work; return BatchNorm's running means and variances, sorted by name.
 
     In a network that is hybridized with ``static_shape``, MXNet's engine believes that backward
