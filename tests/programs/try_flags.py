@@ -21,8 +21,10 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import gluon_dist  # noqa: F401
 from gluon_dist.common.failure import exit_with
+from gluon_dist.setup.changes import correct
 from gluon_dist.setup.parameter_server import serve_if_told
 
+import mxnet as mx
 import train_tiny
 
 import cifar10_dist
@@ -55,6 +57,7 @@ def start(words, folder, output, environment):
     os.environ.update(environment, MXNET_HOME=folder)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     serve_if_told()
+    correct(mx)  # which was imported before this was a worker
     exit_with(lambda: cifar10_dist.main(words), "cifar10_dist.py")
     return None
 
