@@ -158,7 +158,9 @@ def copy_of(param):
         If it has no values yet.
     """
     if param._data is None:
-        raise ValueError(f"{param.name}: it has no values to save: the network was not used yet")
+        raise ValueError(
+            f"{param.name}: it has no values to save: use the network once, or net.infer_shape(x)"
+        )
     return param.list_data()[0].copyto(mx.cpu())
 
 

@@ -72,7 +72,8 @@ class Checkpoint:
 
     Notes
     -----
-    Your own variables beside ``facts`` are not saved. Attributes of a scheduler or an optimizer are
+    Your own variables beside ``facts`` are not saved: a metric covers, in an epoch that was stopped
+    and continued, the steps since then. Attributes of a scheduler or an optimizer are
     saved if they are plain numbers. An exception in the loop ends it without saving. A process has
     one Checkpoint at work: a new one closes the one before. Weights of unknown shapes are drawn in
     the first step: by the seed of the loader, not by yours.

@@ -65,7 +65,7 @@ HINTS = (
     (r"^--(stall|start)-timeout", 124,
      "the stacks above show where each program is; servers that only wait are left out"),
     (None, 137, "SIGKILL often means memory ran out: `dmesg | grep -i kill` on that host tells"),
-    (None, SAVED, "it stopped on request and has saved: with --resume auto it goes on from there"),
+    (None, SAVED, "it stopped on request and has saved: its last line says how to go on"),
     (None, 127, "command not found: give its full path, or put it on PATH"),
     (None, 126, "not executable: chmod +x, or put its interpreter in front"),
     (None, 139, "a crash in native code: its stack is above, if Python could print it"),
