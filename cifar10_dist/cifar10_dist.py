@@ -94,7 +94,7 @@ def train(args, session):
         if run.is_test_due(epoch):
             # Each worker tests its part of the test set; they add up their counts.
             tested = network_to_test(net, args.flip_test, epoch + 1 == args.num_epochs)
-            result = evaluate(test_loader, tested, ctx, workers, args.top_k)
+            result = evaluate(test_loader, tested, ctx, args.top_k)
         run.epoch_done(epoch, result)  # reports, and saves if it is time
         if run.is_over:
             break

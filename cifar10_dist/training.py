@@ -1,5 +1,7 @@
 """One batch and one evaluation: the heart of the lesson."""
 
+import gluon_dist as gd
+
 import mxnet as mx
 import numpy as np
 from mxnet import autograd
@@ -79,10 +81,10 @@ def forward_backward(net, loss, data, labels, divisor):
     return outputs
 
 
-def evaluate(loader, net, ctx, workers, top_k=0):
+def evaluate(loader, net, ctx, top_k=0):
     """Measure the network on a test set that the workers share, each example counted once.
 
-    Average BatchNorm's statistics before (``workers.average_statistics``): else every device
+    Average BatchNorm's statistics before (``gd.average_statistics``): else every device
     measures a network of its own.
 
     Parameters
@@ -92,7 +94,6 @@ def evaluate(loader, net, ctx, workers, top_k=0):
     net : callable
         Takes images (n, C, H, W) to scores (n, classes).
     ctx : list of mxnet.Context
-    workers : Workers
     top_k : int
         Also count an example as right whose label is among the ``top_k`` first; 0 for no.
 
@@ -108,7 +109,7 @@ def evaluate(loader, net, ctx, workers, top_k=0):
         outputs = [net(x) for x in data]
         for output, label in zip(outputs, labels):
             counts += _count(output.astype("float32"), label, top_k)
-    right, right_top_k, loss, num_examples = workers.all_reduce(counts)
+    right, right_top_k, loss, num_examples = gd.all_reduce(counts)  # of all workers
     result = {"accuracy": right / num_examples, "loss": loss / num_examples}
     if top_k:
         result["top_k_accuracy"] = right_top_k / num_examples

@@ -73,7 +73,7 @@ def train(args, images):
         mx.nd.waitall()
         seconds += time.process_time() - start
         average_statistics(net, workers)
-        result = evaluate(test_loader, net, ctx, workers)
+        result = evaluate(test_loader, net, ctx)
         accuracy.append(result["accuracy"])
         nats.append(result["loss"])
     types = {

@@ -153,7 +153,7 @@ def test_evaluation_counts_every_example_once(num_devices):
     scores = net(mx.nd.array(IMAGES / 255.0)).asnumpy()
     order = np.argsort(-scores, axis=1)
     log_p = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
-    got = evaluate(EvalLoader(IMAGES, LABELS, 7), net, ctx, Workers(mx.kv.create("local")), top_k=2)
+    got = evaluate(EvalLoader(IMAGES, LABELS, 7), net, ctx, top_k=2)
     assert got["num_examples"] == 46
     assert got["accuracy"] == np.mean(order[:, 0] == LABELS)
     assert got["top_k_accuracy"] == np.mean((order[:, :2] == LABELS[:, None]).any(axis=1))
@@ -168,7 +168,7 @@ def test_the_loss_of_sure_answers_is_exact_too():
     net[1].weight.set_data(mx.nd.eye(4) * 8)  # one score of 8, three of 0, or less
     images = (np.eye(4) * 255).astype(np.uint8).reshape(4, 1, 2, 2)
     loader = EvalLoader(images, np.arange(4), 3)
-    got = evaluate(loader, net, ctx, Workers(mx.kv.create("local")))
+    got = evaluate(loader, net, ctx)
     scores = net(mx.nd.array(images / 255.0)).asnumpy().astype("float64")
     wanted = np.mean(np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(4), np.arange(4)])
     assert wanted < 0.002

@@ -6,7 +6,7 @@ of the lengths ``TESTS``, all as arrays. Only the number of workers is not in th
 
 import sys
 
-import gluon_dist  # noqa: F401  first
+import gluon_dist as gd  # first
 from gluon_dist.common.failure import exit_with
 from gluon_dist.workers.statistics import average_statistics
 from gluon_dist.workers.workers import Workers
@@ -103,16 +103,14 @@ def evaluations(net, ctx, workers):
     rows = []
     for length in TESTS:
         share = (7, workers.count, workers.rank, Augmentation())
-        result = evaluate(
-            EvalLoader(IMAGES[:length], LABELS[:length], *share), net, ctx, workers, 2
-        )
+        result = evaluate(EvalLoader(IMAGES[:length], LABELS[:length], *share), net, ctx, 2)
         rows.append([result[k] for k in ("accuracy", "top_k_accuracy", "loss", "num_examples")])
     assert (workers.all_gather(np.ravel(rows)) == np.ravel(rows)).all()
     return np.array(rows)
 
 
 def main():
-    store = mx.kv.create(sys.argv[1])
+    store = gd.store(sys.argv[1])
     workers = Workers(store)
     settings = {"async": (49, MIXED, "sgd", "servers")} if workers.is_async else SETTINGS
     found = {}
