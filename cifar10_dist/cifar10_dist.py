@@ -28,8 +28,8 @@ from networks.mirror import network_to_test
 from run.precision import use_mixed_precision
 from run.progress import measure_reading
 from run.resume import begin_or_resume
-from run.run import Run, introduce
 from run.trainer import create_trainer
+from run.training_run import TrainingRun, introduce
 from run.versions import versions
 from sources.images import ImageSource
 from training import CrossEntropy, evaluate, forward_backward, split_batch
@@ -74,7 +74,7 @@ def train(args, session):
     use_mixed_precision(args.dtype)  # unless it is float32
     trainer = create_trainer(args, net, workers, start.steps_per_epoch, start.steps_done)
     start.restore(trainer, net, workers)
-    run = Run(args, start, net, trainer, workers, session)  # reports, saves, stops
+    run = TrainingRun(args, start, net, trainer, workers, session)  # reports, saves, stops
     introduce(args, net, images, train_loader, trainer, workers)
 
     for epoch in range(start.epoch, args.num_epochs):

@@ -7,7 +7,7 @@ with AVX512_BF16, and lost 37 % on another. Processors with only AVX-512 emulate
 without AVX-512 MXNet refuses it.
 """
 
-from gluon_dist.setup.corrections import keep_first_convolution
+from gluon_dist.setup.patches import keep_first_convolution
 
 import mxnet as mx
 from mxnet.contrib import amp

@@ -12,12 +12,12 @@ from gluon_dist.common.failure import exit_with
 import numpy as np
 
 import cifar10_dist
-from run.run import Run
+from run.training_run import TrainingRun
 
 kept = []
 
 
-class KeepingRun(Run):
+class KeepingRun(TrainingRun):
     def step_done(self, outputs, labels):
         kept.extend((out.asnumpy(), y.asnumpy()) for out, y in zip(outputs, labels))
         super().step_done(outputs, labels)
@@ -32,6 +32,6 @@ class KeepingRun(Run):
         return super().finish()
 
 
-cifar10_dist.Run = KeepingRun
+cifar10_dist.TrainingRun = KeepingRun
 if __name__ == "__main__":
     exit_with(lambda: cifar10_dist.main(sys.argv[2:]), "keep_scores.py")

@@ -33,13 +33,13 @@ def create_network(args, ctx, images):
     return net
 
 
-class SlowRun(cifar10_dist.Run):
+class SlowRun(cifar10_dist.TrainingRun):
     def step_done(self, *batch):
         super().step_done(*batch)
         time.sleep(float(os.environ.get("TINY_PAUSE", "0")))
 
 
-cifar10_dist.Run = SlowRun
+cifar10_dist.TrainingRun = SlowRun
 synthetic.NUM_TRAIN, synthetic.NUM_TEST = 300, 100
 cifar10_dist.create_network = create_network
 if "TINY_KEYS" in os.environ:

@@ -4,7 +4,7 @@ import inspect
 from types import ModuleType
 from typing import Callable, NamedTuple
 
-from gluon_dist.setup import corrections, environment, exceptions, process
+from gluon_dist.setup import environment, exceptions, patches, process
 from gluon_dist.setup.parameter_server import serve_if_told
 
 MXNET = "MXNet 1.9.1"
@@ -32,15 +32,15 @@ DURING = Change(process.unneeded_modules_hidden, MXNET)
 # In a worker of a job, once it has been executed. Each function takes the module mxnet.
 AFTER = (
     Change(exceptions.end_on_exceptions, "every version of Python"),
-    Change(corrections.wait_for_weights, MXNET),
-    Change(corrections.finish_queued_work, MXNET),
-    Change(corrections.send_classes_by_value, MXNET),
-    Change(corrections.warn_of_stale_gradients, MXNET),
+    Change(patches.wait_for_weights, MXNET),
+    Change(patches.finish_queued_work, MXNET),
+    Change(patches.send_classes_by_value, MXNET),
+    Change(patches.warn_of_stale_gradients, MXNET),
 )
 # Only where a program asks for it.
 ASKED = (
     Change(exceptions.tell_mistakes_in_a_line, "every version of Python"),
-    Change(corrections.keep_first_convolution, "MXNet 1.9.1 with oneDNN 2.4"),
+    Change(patches.keep_first_convolution, "MXNet 1.9.1 with oneDNN 2.4"),
 )
 GROUPS = {
     "Before MXNet is imported:": BEFORE,

@@ -4,7 +4,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 
 from gluon_dist.common.split import split_range
 from gluon_dist.setup import environment
-from gluon_dist.setup.corrections import stores
+from gluon_dist.setup.patches import stores
 from gluon_dist.workers.horovod_store import register_stores
 from gluon_dist.workers.workers import Workers
 

@@ -20,7 +20,7 @@ from run.versions import all_versions
 STEPS_AHEAD = 2  # that Python may queue before MXNet has computed them
 
 
-class Run:
+class TrainingRun:
     """One training from its first step to its exit status. All workers make the same calls.
 
     Parameters

@@ -15,7 +15,7 @@ from mxnet.gluon import nn
 from command_line.parse import parse_args
 from loader import TrainLoader
 from run.resume import Start
-from run.run import STEPS_AHEAD, Run
+from run.training_run import STEPS_AHEAD, TrainingRun
 from training import CrossEntropy, forward_backward
 
 TIME_BUDGET_S = 10
@@ -43,7 +43,7 @@ def begin():
         net = net or small_network()
         trainer = ExplicitTrainer(net.collect_params(), mx.optimizer.SGD(learning_rate=0.1))
         start, workers = Start(FACTS, epoch, step), Workers(mx.kv.create("local"))
-        return Run(args, start, net, trainer, workers, sessions[-1]), net, trainer
+        return TrainingRun(args, start, net, trainer, workers, sessions[-1]), net, trainer
 
     yield create
     for session in sessions:
