@@ -300,7 +300,7 @@ def went_on(setting):
         learn(setting, other, second, range(half, len(SIZES)))
     learn(setting, net, trainer, range(half, len(SIZES)))
     for theirs, ours in zip(parameters(other, setting), parameters(net, setting)):
-        np.testing.assert_array_equal(theirs, ours)
+        np.testing.assert_allclose(theirs, ours, rtol=1e-5, atol=1e-6)  # servers add as it arrives
     os.remove(f"{name}.states")
     os.remove(f"{name}.params")
     return other

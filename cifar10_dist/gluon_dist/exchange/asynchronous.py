@@ -114,7 +114,12 @@ class AsyncTrainer(Trainer):
         return None, {}
 
     def restore_state(self, facts, arrays, names=None):
-        """Do nothing: the servers begin anew."""
+        """Give the servers the weights of the checkpoint; their optimizer begins anew.
+
+        Not in the first step: a worker may have no step left of this epoch.
+        """
+        if not self._is_connected:
+            self._connect()
 
     def _connect(self):
         """Give the servers the optimizer and the weights."""

@@ -40,6 +40,7 @@ def serve_if_told():
     store = ctypes.c_void_p()
     _check(library, library.MXKVStoreCreate(b"dist", ctypes.byref(store)))
     held = []  # what the library goes on using
+    _forget_unfinished_imports()
     end_on_exceptions()  # else an update that fails leaves sums of gradients for weights
 
     @ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
@@ -60,6 +61,16 @@ def serve_if_told():
     _check(library, library.MXKVStoreRunServer(store, control, None))
     sys.stdout.flush()
     os._exit(0)  # the store is closed: nothing must try to close it again
+
+
+def _forget_unfinished_imports():
+    """Let the server import anew what it was importing: it never comes back to it.
+
+    An optimizer may be of the module whose ``import mxnet`` has led here.
+    """
+    for name, module in list(sys.modules.items()):
+        if getattr(getattr(module, "__spec__", None), "_initializing", False):
+            del sys.modules[name]
 
 
 def _check(library, status):
