@@ -57,6 +57,8 @@ def movements(args, workers, num_devices):
     net = OneWeight()
     net.initialize(ctx=ctx)
     trainer = create_trainer(args, net, workers, STEPS)
+    if workers.is_async:  # before one of them takes the first step alone
+        trainer.restore_state(None, {})
     batch = Batch(mx.nd.zeros((4, 1)), mx.nd.zeros(4), 4 * workers.count)
     places, updates = [0.0], STEPS * EPOCHS * (workers.count if workers.is_async else 1)
     for update in range(1, updates + 1):
