@@ -16,6 +16,7 @@ pytestmark = pytest.mark.long
 PROGRAMS = ROOT / "tests" / "users" / "programs"
 sys.path.append(str(PROGRAMS))
 
+import changes  # noqa: E402
 from examples import examples  # noqa: E402
 
 AROUND = """
@@ -62,6 +63,26 @@ def expected(rates=(0.1,) * 6, bias=1, accumulate=1):
     return pytest.approx([*w, b], abs=1e-4)
 
 
+def expected_of_changes(optimizer):
+    """The same for `changes.py`, in float64."""
+    values, moved, squared = {"w": np.zeros(3), "b": 0.0}, {}, {}
+    for step in range(changes.STEPS):
+        x, y, size = examples(step, 1, 0, changes.size(step))
+        error = x @ values["w"] + values["b"] - y
+        for name, grad in (("w", x.T @ error), ("b", error.sum())):
+            rate = changes.rate(step) * changes.lr_mult(name, step)
+            grad = grad / size + changes.decay(step) * changes.wd_mult(name) * values[name]
+            if optimizer == "adam":
+                first = moved[name] = 0.9 * moved.get(name, 0) + 0.1 * grad
+                second = squared[name] = 0.999 * squared.get(name, 0) + 0.001 * grad**2
+                rate *= np.sqrt(1 - 0.999 ** (step + 1)) / (1 - 0.9 ** (step + 1))
+                values[name] = values[name] - rate * first / (np.sqrt(second) + 1e-8)
+            else:
+                moved[name] = 0.9 * moved.get(name, 0) - rate * grad
+                values[name] = values[name] + moved[name]
+    return [*values["w"], values["b"]]
+
+
 ALWAYS = {
     "": expected(),
     "--on-workers --schedule script": expected([0.02 * n for n in range(1, 7)]),
@@ -104,6 +125,18 @@ def test_without_us_a_class_that_the_servers_cannot_take_ends_the_job(tmp_path, 
     assert "hint: `import gluon_dist` before mxnet" in job.last_words()
 
 
+WAYS = ("sgd", "adam", "sgd scheduler", "both", "both names", "both stores", "both texts")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_servers_that_update_follow_what_a_program_changes_of_its_optimizer(tmp_path, way):
+    job = run(tmp_path, "changes.py", *way.split(), with_us=True)
+    kinds = ["sgd", "adam"] if "both" in way else way.split()[:1]
+    assert weights(job) == pytest.approx(
+        [value for kind in kinds for value in expected_of_changes(kind)], abs=1e-5
+    )
+
+
 def test_an_update_that_fails_on_a_server_ends_the_job(tmp_path):
     job = run(tmp_path, "least_squares.py", "--optimizer", "script", "--fails", with_us=True)
     assert job.status == 1 and "weights" not in job.stdout
@@ -114,6 +147,23 @@ def test_an_update_that_fails_on_a_server_ends_the_job(tmp_path):
 def test_every_worker_has_the_first_weights_before_it_pushes(tmp_path):
     job = run(tmp_path, "first_weights.py", with_us=True)
     assert job.status == 0 and job.stdout.count(" 0 weights are wrong") == 2, job.text()
+
+
+def test_programs_without_a_distributed_store_run_apart_and_the_launcher_says_so(tmp_path):
+    command = (sys.executable, PROGRAMS / "apart.py")
+    job = Job(tmp_path, "-n", 2, "-s", 1, "--no-check", "--start-timeout", 3, *command)
+    job.finish(timeout=60)
+    assert job.status == 0 and job.stdout.count("rank 0") == 2, job.text()
+    assert job.stderr.count("no worker made a dist store: 2 programs ran apart") == 1
+
+
+def test_stores_of_both_kinds_in_one_process_are_refused_in_a_line(tmp_path):
+    (tmp_path / "kinds.py").write_text(
+        "import gluon_dist\nimport mxnet as mx\nmx.kv.create('dist')\nmx.kv.create('dist_async')\n"
+    )
+    job = launch(tmp_path, "-n", 2, "-s", 1, sys.executable, tmp_path / "kinds.py")
+    assert job.status == 2 and "Traceback" not in job.text()
+    assert "error: dist_async: this process has a store of kind dist" in job.last_words()
 
 
 def test_module_fit_with_image_record_iter_learns(tmp_path):

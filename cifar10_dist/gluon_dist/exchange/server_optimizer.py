@@ -21,6 +21,8 @@ class CountingOptimizer(Optimizer):
         Updates the weights.
     """
 
+    takes_all_keys = True  # see gluon_dist/setup/server_optimizers.py
+
     def __init__(self, inner):
         super().__init__()
         self.inner = inner

@@ -4,7 +4,14 @@ import inspect
 from types import ModuleType
 from typing import Callable, NamedTuple
 
-from gluon_dist.setup import environment, exceptions, patches, process
+from gluon_dist.setup import (
+    environment,
+    exceptions,
+    patches,
+    process,
+    server_optimizers,
+    shared_store,
+)
 from gluon_dist.setup.parameter_server import serve_if_told
 
 MXNET = "MXNet 1.9.1"
@@ -35,6 +42,8 @@ AFTER = (
     Change(patches.wait_for_weights, MXNET),
     Change(patches.finish_queued_work, MXNET),
     Change(patches.send_classes_by_value, MXNET),
+    Change(shared_store.share_connection, MXNET),
+    Change(server_optimizers.keep_servers_up_to_date, MXNET),
     Change(patches.warn_of_stale_gradients, MXNET),
 )
 # Only where a program asks for it.

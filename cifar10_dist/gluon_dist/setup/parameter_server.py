@@ -6,6 +6,7 @@ them, so that it is started here with the same calls to MXNet's library. Only ``
 Trainer with ``update_on_kvstore``, send an optimizer, which is Python's: then they import the rest.
 """
 
+import collections
 import ctypes
 import os
 import pickle
@@ -15,10 +16,10 @@ from importlib import util
 from gluon_dist.setup import environment
 from gluon_dist.setup.exceptions import end_on_exceptions, end_with_traceback
 from gluon_dist.setup.rendezvous import serve_rendezvous
+from gluon_dist.setup.server_optimizers import CONTROL, Copies
 
 ROLES = ("server", "scheduler")
 ADVICE = "put its classes in a module of their own, or use update_on_kvstore=False"
-OPTIMIZER = 0  # what a worker's command to the servers is about: kController in kvstore.py
 
 
 def serve_if_told():
@@ -40,20 +41,28 @@ def serve_if_told():
     store = ctypes.c_void_p()
     _check(library, library.MXKVStoreCreate(b"dist", ctypes.byref(store)))
     held = []  # what the library goes on using
+    received = collections.Counter()
     _forget_unfinished_imports()
     end_on_exceptions()  # else an update that fails leaves sums of gradients for weights
 
     @ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
     def control(command, content, _):
-        if command != OPTIMIZER:
+        if command != CONTROL:
             print(f"a server does not know command {command}", file=sys.stderr, flush=True)
             return
         with environment.in_role("worker"):  # or the import would start a second server
             import mxnet
 
-        held.append(mxnet.kvstore.KVStore(store))
         try:
-            held[-1].set_optimizer(pickle.loads(content))
+            found = pickle.loads(content)
+            if not held:
+                held.append(Copies(mxnet, mxnet.kvstore.KVStore(store)))
+            if not isinstance(found, dict):  # of a worker that has not imported gluon_dist
+                found = {"store": 0, "optimizer": found, "changes": {}}
+            is_new = received[content] % environment.num_workers() == 0  # each worker sends it
+            if found["optimizer"] is None or is_new:
+                held[0].take(**found)
+            received[content] += 1
         except Exception as error:
             failed = "a server cannot update the weights with the optimizer that it was sent"
             end_with_traceback(type(error), error, error.__traceback__, f"{failed}: {ADVICE}")

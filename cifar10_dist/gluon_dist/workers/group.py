@@ -68,6 +68,7 @@ def workers_of(store: Any) -> Workers:
     global _workers
     if store is None or isinstance(store, str):
         return workers(store)
+    store = getattr(store, "first", store)  # of several with one connection
     if _workers is None:
         _workers = Workers(store)
     elif store is not _workers.store and store.num_workers > 1:

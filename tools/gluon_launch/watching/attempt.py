@@ -16,6 +16,10 @@ from gluon_launch.watching.watch import Watch
 
 FINISH_S = 15  # for servers and scheduler to end by themselves after the last worker
 DUMP_S = 2  # for stacks to be written
+APART = (
+    "no worker made a dist store: {} programs ran apart; to train together, give the Trainer "
+    'kvstore="dist_sync" (Horovod\'s programs: -s 0)'
+)
 
 
 class Attempt:
@@ -228,8 +232,11 @@ class Attempt:
             self.watch.wait(DUMP_S)
         elif not failure:
             self.outcome.is_done = True
-            if self.job.count("server"):  # Horovod's rendezvous does not see the end
-                self.watch.wait(FINISH_S)
+            if self.watch.registration.has_workers():
+                if self.job.count("server"):  # Horovod's rendezvous does not see the end
+                    self.watch.wait(FINISH_S)
+            elif self.job.count("worker") > 1 and members.living("scheduler"):
+                self.console.say(APART.format(self.job.count("worker")))
         if self.job.way.is_batch_system:  # where others ignore TERM
             members.stop(0, members.names("scheduler") + members.names("server"))
         members.stop(KILL_S)

@@ -16,8 +16,9 @@ class Limits:
         When a process wrote last, or had to wait before it wrote.
     """
 
-    def __init__(self, job, world, outcome, registration):
+    def __init__(self, job, world, outcome, registration, members):
         self.job, self.outcome, self.registration = job, outcome, registration
+        self.members = members
         self.running_since = self.bound_at = None
         self.last_output = world.monotonic()
 
@@ -37,10 +38,16 @@ class Limits:
         limit = options.start_timeout
         if self.bound_at is None or self.registration.complete or not limit:
             return
-        if now - self.bound_at > limit:
+        if now - self.bound_at > limit and not self._may_run_apart():
             arrived = self.registration.arrived
             late = ", ".join(str(p) for p in self.job.processes[1:] if p.name not in arrived)
             self._fail(f"--start-timeout: after {limit:g} s still waiting for {late}")
+
+    def _may_run_apart(self):
+        """Does no worker wait for others: has none made a store, and are some at work?"""
+        workers = self.members.living("worker")
+        are_stuck = bool(workers) and all(member.rests for member in workers)
+        return not self.registration.has_workers() and not are_stuck
 
     def _fail(self, message):
         self.outcome.fail(message, TIMED_OUT, kind="hanging")

@@ -55,6 +55,10 @@ class Registration:
         self.complete = self.complete or bool(_COMPLETE.search(line))
         return True
 
+    def has_workers(self):
+        """Has a worker come: did its program make a store that connects it with others?"""
+        return any(name.startswith("worker-") for name in self.arrived)
+
     def wrong(self):
         """The names of processes that were given the wrong rank."""
         return [name for name, (rank, at, _) in self.nodes.items() if rank != announced_rank(at)]

@@ -41,7 +41,7 @@ class Watch:
         self.links = Links(job, world, self.events, self.outcome, console, record)
         self.members = Members(world, self.outcome, self.links, console, record)
         self.registration = Registration()
-        self.limits = Limits(job, world, self.outcome, self.registration)
+        self.limits = Limits(job, world, self.outcome, self.registration, self.members)
         self.flow = Flow(self.links, [*console.writers, record.writer])
         self.is_ending = False
         self.stepped = world.monotonic()

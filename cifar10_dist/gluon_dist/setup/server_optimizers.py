@@ -1,0 +1,140 @@
+"""Servers that update the weights with a copy of an optimizer: the copy follows the original."""
+
+import functools
+import weakref
+from numbers import Number
+
+from gluon_dist.setup.shared_store import BLOCK, place_of
+
+CONTROL, MULTI_PRECISION = 0, 1  # what a worker's command to the servers is about: kvstore.py
+COUNTERS = ("num_update", "begin_num_update")  # which the servers count for themselves
+FACTORS = ("lr_mult", "wd_mult")
+
+
+def keep_servers_up_to_date(mxnet):
+    """Tell servers that update what changes in the optimizer: rate, decay, batch size, factors.
+
+    MXNet sends them a copy at the start, without the parameters' ``lr_mult`` and ``wd_mult``. A
+    later ``set_learning_rate`` has no effect then, and ``step`` with another batch size is refused.
+    Here a change acts from the next step on, for every key; momentum and the like are kept.
+    """
+    store_class, optimizer_class = mxnet.kvstore.KVStore, mxnet.optimizer.Optimizer
+    known = weakref.WeakKeyDictionary()  # of each optimizer that was sent: what servers know
+
+    set_optimizer = store_class.set_optimizer
+
+    def send(store, **content):
+        text = mxnet.kvstore.kvstore.pickle.dumps(dict(content, store=store.number), 0).decode()
+        store._send_command_to_servers(CONTROL, text)
+
+    @functools.wraps(set_optimizer)
+    def set_and_follow(self, optimizer):
+        if "dist" not in self.type:
+            return set_optimizer(self, optimizer)
+        known[optimizer] = found = settings(optimizer)
+        self.optimizer_of_servers = optimizer
+        changes = {name: found[name] for name in FACTORS}
+        names = optimizer.idx2name  # of the n-th text that is a key
+        changes["idx2name"] = {**names, **{BLOCK + n: name for n, name in names.items()}}
+        send(self, optimizer=optimizer, changes=changes)
+        if optimizer.multi_precision:
+            self._send_command_to_servers(MULTI_PRECISION, "")
+
+    def tell_changes(store):
+        optimizer = store.optimizer_of_servers
+        now, before = settings(optimizer), known[optimizer]
+        if now == before:
+            return
+        known[optimizer] = now
+        if "async" not in store.type:
+            mxnet.nd.waitall()  # now all servers have made the last step, and none the next
+        if store.rank == 0:
+            changed = {k: v for k, v in now.items() if k not in before or before[k] != v}
+            send(store, optimizer=None, changes=changed)
+
+    def telling(call):
+        @functools.wraps(call)
+        def tell_and_call(self, *args, **kwargs):
+            if hasattr(self, "optimizer_of_servers"):
+                tell_changes(self)
+            return call(self, *args, **kwargs)
+
+        return tell_and_call
+
+    read_rate = optimizer_class.learning_rate.fget
+
+    def read_rate_unchanged(self):
+        """Read the rate; what a scheduler changes in itself then is no change by the program."""
+        if self not in known or self.lr_scheduler is None:
+            return read_rate(self)
+        before = settings(self)
+        rate = read_rate(self)
+        sent = known[self]
+        sent.update((k, v) for k, v in settings(self).items() if sent.get(k) == before.get(k))
+        return rate
+
+    def rescale(self, scale):
+        self._optimizer.rescale_grad = scale
+
+    store_class.set_optimizer = set_and_follow
+    store_class.push, store_class.pushpull = (
+        telling(store_class.push),
+        telling(store_class.pushpull),
+    )
+    optimizer_class.learning_rate = property(read_rate_unchanged, doc=read_rate.__doc__)
+    mxnet.gluon.Trainer._check_and_rescale_grad = rescale
+
+
+def settings(optimizer):
+    """Return the numbers and texts that an optimizer and its scheduler have, by their names."""
+    found = {"lr_scheduler": optimizer.lr_scheduler, **_plain(optimizer, "")}
+    if optimizer.lr_scheduler is not None:
+        found.update(_plain(optimizer.lr_scheduler, "lr_scheduler."))
+    for name in FACTORS:
+        of_params = {key: getattr(param, name) for key, param in optimizer.param_dict.items()}
+        found[name] = {**getattr(optimizer, name), **of_params}
+    return found
+
+
+class Copies:
+    """The copies of optimizers that a server has, one for each store of the workers.
+
+    Parameters
+    ----------
+    mxnet : module
+    store : mxnet.kvstore.KVStore
+        The server's own.
+    """
+
+    def __init__(self, mxnet, store):
+        self._mxnet, self._store = mxnet, store
+        self._updaters, self._takes_all = {}, False
+        store._set_updater(self._update)
+
+    def take(self, store, optimizer, changes):
+        """Take what a worker has sent: an optimizer, None for that of before, and changes of it."""
+        if optimizer is not None:
+            self._updaters[store] = self._mxnet.optimizer.get_updater(optimizer)
+            self._takes_all = hasattr(optimizer, "takes_all_keys")
+        copy = self._updaters[store].optimizer
+        for name, value in changes.items():
+            owner, _, attribute = name.rpartition(".")
+            setattr(getattr(copy, owner) if owner else copy, attribute, value)
+
+    def _update(self, key, grad, weight):
+        """Update what is under a key, or replace it where no optimizer is for it."""
+        store, index = place_of(key)
+        if self._takes_all:
+            store, index = 0, key
+        if store in self._updaters:
+            self._updaters[store](index, grad, weight)
+        else:
+            grad.copyto(weight)
+
+
+def _plain(owner, prefix):
+    return {
+        f"{prefix}{name}": value
+        for name, value in vars(owner).items()
+        if name not in COUNTERS and (value is None or isinstance(value, (Number, str)))
+    }
