@@ -74,6 +74,8 @@ def test_what_a_program_of_ones_own_meets_first_comes_with_a_hint(watch, line, a
     assert advice in said.splitlines()[-1]
 
 
+# What ps-lite's scheduler writes when worker 0 comes.
+CAME = "ps-lite/src/van.cc:1: ? => 1. cmd=ADD_NODE, node={ role=worker, ip=0177.00.00.01, }"
 FORGOTTEN = "Exception ignored on calling ctypes callback function: <function controller at 0x7f>"
 
 
@@ -81,7 +83,8 @@ def test_an_exception_that_a_server_forgets_ends_the_job_though_all_workers_have
     """They have the wrong weights."""
     lines = (FORGOTTEN, "Traceback (most …", "  File x", "KeyError: 3")
     said_late = [report for text in lines for report in writes(text, 5.1)]
-    status, said = watch(ToyWorld({"worker-0": [exits(0, 5)], "server-0": [said_late]}))
+    scripts = {"worker-0": [exits(0, 5)], "server-0": [said_late], "scheduler": [writes(CAME, 1)]}
+    status, said = watch(ToyWorld(scripts))
     assert status == 1
     assert "server 0 on localhost: could not do what a worker asked for: KeyError: 3" in said
 

@@ -57,7 +57,7 @@ class Registration:
 
     def has_workers(self):
         """Has a worker come: did its program make a store that connects it with others?"""
-        return any(name.startswith("worker-") for name in self.arrived)
+        return self.complete or any(name.startswith("worker-") for name in self.arrived)
 
     def wrong(self):
         """The names of processes that were given the wrong rank."""
