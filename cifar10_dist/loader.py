@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 from gluon_dist.common.split import split_range
 
 import mxnet as mx

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 
 import mxnet as mx
 import numpy as np

@@ -27,7 +27,8 @@ from gluon_dist.checkpoint.lock import check_prefix, hold  # noqa: E402
 from gluon_dist.checkpoint.manifest import Manifest  # noqa: E402
 from gluon_dist.checkpoint.parameters import load, with_kinds  # noqa: E402
 from gluon_dist.checkpoint.writer import new_run, reason_of  # noqa: E402
-from gluon_dist.common.failure import UsageError, exit_with  # noqa: E402
+from gluon_dist.common.errors import UsageError  # noqa: E402
+from gluon_dist.common.failure import exit_with  # noqa: E402
 
 import mxnet as mx  # noqa: E402
 import numpy as np  # noqa: E402

@@ -1,6 +1,6 @@
 """Which devices a worker trains on."""
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 from gluon_dist.workers.group import devices
 
 import mxnet as mx

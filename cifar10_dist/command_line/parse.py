@@ -3,7 +3,7 @@
 import argparse
 import difflib
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 from gluon_dist.common.messages import warn
 from gluon_dist.setup.environment import is_first_worker
 

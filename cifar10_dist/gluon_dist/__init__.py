@@ -4,6 +4,11 @@ Import this before mxnet. The import itself does one thing: it registers a finde
 imported after it, the process is made ready for it (threads, libraries, NumPy's old names), a
 server or scheduler of a job starts to serve, and in a worker faults of MXNet are corrected.
 :func:`explain` lists all of that.
+
+The examples in the docstrings begin with::
+
+    import gluon_dist as gd
+    import mxnet as mx
 """
 
 from importlib import import_module
@@ -17,6 +22,7 @@ _register()
 _HOMES = {
     "Checkpoint": "checkpoint.job",
     "Trainer": "exchange.trainer",
+    "UsageError": "common.errors",
     "backward": "exchange.freshness",
     "all_gather": "workers.operations",
     "all_reduce": "workers.operations",
@@ -37,6 +43,7 @@ _HOMES = {
 
 if TYPE_CHECKING:  # the same for who reads types
     from gluon_dist.checkpoint.job import Checkpoint as Checkpoint
+    from gluon_dist.common.errors import UsageError as UsageError
     from gluon_dist.exchange.freshness import backward as backward
     from gluon_dist.exchange.trainer import Trainer as Trainer
     from gluon_dist.setup.changes import explain as explain
@@ -68,4 +75,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> List[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

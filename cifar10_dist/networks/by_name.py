@@ -3,7 +3,7 @@
 import contextlib
 import json
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 
 import mxnet as mx
 

@@ -4,7 +4,7 @@ Their ``symbols/resnet.py`` has two kinds of residual networks (He et al. 2016, 
 and takes the height of the images to choose one.
 """
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 
 from gluoncv.model_zoo.cifarresnet import CIFARResNetV2, get_cifar_resnet
 from gluoncv.model_zoo.resnet import BasicBlockV2, BottleneckV2, ResNetV2

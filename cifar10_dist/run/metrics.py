@@ -6,7 +6,7 @@ import math
 import os
 import time
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 from gluon_dist.common.messages import warn
 
 

@@ -2,7 +2,7 @@
 
 import inspect
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 from gluon_dist.exchange.choice import SMALLEST, choose_exchange
 from gluon_dist.exchange.optimizers import optimizer_class
 from gluon_dist.exchange.step_times import Timed

@@ -10,7 +10,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 from gluon_dist.common.messages import say
 
 from sources.addresses import CIFAR10

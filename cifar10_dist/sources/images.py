@@ -8,7 +8,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 from gluon_dist.common.messages import warn
 
 import mxnet as mx

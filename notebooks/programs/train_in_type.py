@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 import gluon_dist  # noqa: F401  before mxnet: it sets the number of threads
-from gluon_dist.common.failure import UsageError, exit_with
+from gluon_dist.common.errors import UsageError
+from gluon_dist.common.failure import exit_with
 from gluon_dist.workers.statistics import average_statistics
 from gluon_dist.workers.workers import Workers
 

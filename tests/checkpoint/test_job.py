@@ -10,7 +10,7 @@ import time
 
 import gluon_dist as gd
 from gluon_dist.checkpoint import files
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 
 import mxnet as mx
 import numpy as np

@@ -9,7 +9,7 @@ import time
 
 from gluon_dist.checkpoint import lock
 from gluon_dist.checkpoint.files import find
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 
 import pytest
 
@@ -98,7 +98,7 @@ def test_another_job_of_the_launcher_is_named(tmp_path, holder, monkeypatch):
 
 CROWD = """
 import os, sys
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 from gluon_dist.checkpoint.lock import hold
 print("ready", flush=True)
 sys.stdin.readline()

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 from gluon_dist.workers.group import share_gpus
 
 import pytest

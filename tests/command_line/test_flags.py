@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from unittest import mock
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 
 import pytest
 from hypothesis import example, given, settings

@@ -5,7 +5,7 @@ import re
 import sys
 from types import SimpleNamespace
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 from gluon_dist.exchange.compression import TwoBits
 
 import numpy as np

@@ -2,7 +2,7 @@
 
 import math
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 
 import pytest
 

@@ -7,7 +7,8 @@ import sys
 import time
 
 import gluon_dist
-from gluon_dist.common.failure import UsageError, exit_with
+from gluon_dist.common.errors import UsageError
+from gluon_dist.common.failure import exit_with
 from gluon_dist.exchange.server_optimizer import CountingOptimizer
 from gluon_dist.workers import workers as workers_module
 from gluon_dist.workers.collectives import Collectives

@@ -75,4 +75,6 @@ def more(trainer: gd.Trainer, loader: gd.DataLoader, job: gd.Checkpoint) -> Tupl
         job.save(1, step=2, late=late, lines=lines, sizes=sizes)
     gd.explain()
     print(gd.__version__.upper())
+    if not sizes:
+        raise gd.UsageError("nothing to train")
     return job.restore()

@@ -13,7 +13,7 @@ import tarfile
 import threading
 from pathlib import Path
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 
 import pytest
 

@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 from types import SimpleNamespace
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 
 import mxnet as mx
 import numpy as np

@@ -6,7 +6,7 @@ import shutil
 
 from gluon_dist.checkpoint import files as checkpoint
 from gluon_dist.checkpoint.candidates import first_usable, load_into
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 
 import mxnet as mx
 import numpy as np

@@ -1,7 +1,7 @@
 """Start a distributed MXNet job, watch it, and stop it.
 
 On this machine, two workers and two servers:
-    python tools/launch.py -n 2 python train.py --kv-store dist
+    python tools/launch.py -n 2 python train.py
 On the hosts of a file, after a copy of this folder to each of them:
     python tools/launch.py -n 4 -H hosts --sync-dst-dir /home/me/job "python /home/me/job/train.py"
 Only check whether the hosts are ready, or print what would be run:

@@ -9,7 +9,7 @@ from pathlib import Path
 from gluon_dist.checkpoint import files
 from gluon_dist.checkpoint.files import Broken, Entry
 from gluon_dist.checkpoint.parameters import load
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 from gluon_dist.common.messages import warn
 from gluon_dist.setup import environment
 

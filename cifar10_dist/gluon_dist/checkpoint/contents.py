@@ -5,7 +5,7 @@ from gluon_dist.checkpoint.statistics import (
     mean_statistics,
     restore_statistics,
 )
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 from gluon_dist.common.messages import warn
 
 import mxnet as mx

@@ -15,7 +15,7 @@ from gluon_dist.checkpoint.manifest import Broken, Manifest
 from gluon_dist.checkpoint.session import Session
 from gluon_dist.checkpoint.writer import Writer, new_run
 from gluon_dist.common import protocols
-from gluon_dist.common.failure import NotSaved, UsageError
+from gluon_dist.common.errors import NotSaved, UsageError
 from gluon_dist.common.messages import report, warn
 from gluon_dist.contract import MANIFEST_ENDING, SAVED
 from gluon_dist.exchange.trainer import Trainer
@@ -50,8 +50,9 @@ class Checkpoint:
         which is written last: it lists the other two. The folder is made if it is missing.
         ``net.load_parameters`` reads the ``.params`` of a single network.
     net : mxnet.gluon.Block or dict of str to Block
-        Initialized. A dict is for several networks, as of a GAN; its names stay the same from run
-        to run.
+        Initialized. Weights whose shapes are unknown yet are drawn in the first step: by the seed
+        of the loader, not by yours. A dict is for several networks, as of a GAN; its names stay the
+        same from run to run.
     trainer : Trainer or dict of str to Trainer
         Their parameters are those of ``net``.
     keep : int, optional
@@ -65,7 +66,7 @@ class Checkpoint:
 
     Raises
     ------
-    gluon_dist.common.failure.UsageError
+    gluon_dist.UsageError
         If no files can be written to the folder.
     ValueError
         If an argument is of another kind.
@@ -75,26 +76,13 @@ class Checkpoint:
     Your own variables beside ``facts`` are not saved: a metric covers, in an epoch that was stopped
     and continued, the steps since then. Attributes of a scheduler or an optimizer are
     saved if they are plain numbers. An exception in the loop ends it without saving. A process has
-    one Checkpoint at work: a new one closes the one before. Weights of unknown shapes are drawn in
-    the first step: by the seed of the loader, not by yours.
-
-    In loops of your own, call :meth:`restore` before them, then :meth:`save` and
-    :meth:`should_stop`, and :meth:`close` after them::
-
-        epoch, step = job.restore()
-        while epoch < 3:
-            for batch in loader.epoch(epoch):
-                ...
-            epoch += 1
-            job.save(epoch)
-            if job.should_stop():
-                job.close()
-                sys.exit(75)
-        job.close()
+    one Checkpoint at work: a new one closes the one before.
 
     Examples
     --------
-    >>> import os, tempfile
+    >>> import os, sys, tempfile
+    >>> import gluon_dist as gd
+    >>> import mxnet as mx
     >>> folder = tempfile.TemporaryDirectory()
     >>> net = mx.gluon.nn.Dense(1, in_units=1)
     >>> net.initialize()
@@ -119,6 +107,26 @@ class Checkpoint:
     Resumed from ...net-0002: 2 epochs done
     ...nothing is left to train: 2 epochs are done
     []
+
+    Loops of your own, here for a third epoch. You seed the random numbers, if you want the same
+    after a restart, and ask :meth:`should_stop` after every step:
+
+    >>> job = gd.Checkpoint(folder.name + "/net", net, trainer)
+    >>> epoch, step = job.restore()  # doctest: +ELLIPSIS
+    Resumed from ...net-0002: 2 epochs done
+    >>> while epoch < 3:
+    ...     for batch in loader.epoch(epoch, step):  # the steps that are left
+    ...         ...  # as above: record, backward, step
+    ...         step += 1
+    ...         if job.should_stop():
+    ...             job.save(epoch, step)
+    ...             job.close()  # waits until all is written
+    ...             sys.exit(75)
+    ...     epoch, step = epoch + 1, 0
+    ...     job.save(epoch)
+    Ellipsis
+    Ellipsis
+    >>> job.close()
     >>> folder.cleanup()
     """
 
@@ -217,7 +225,7 @@ class Checkpoint:
         ------
         SystemExit
             As :meth:`epochs`.
-        gluon_dist.common.failure.UsageError
+        gluon_dist.UsageError
             If the training was stopped within this epoch, and had another loader then.
         """
         self._require_open("steps")
@@ -255,7 +263,7 @@ class Checkpoint:
 
         Raises
         ------
-        gluon_dist.common.failure.UsageError
+        gluon_dist.UsageError
             If another job saves there, if another host has newer files, or if no checkpoint is
             usable.
         """

@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 from gluon_dist.common.messages import warn
 from gluon_dist.setup import environment
 
@@ -31,7 +31,8 @@ def check_prefix(prefix, option=OPTION):
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise UsageError(f"{option} {prefix}: cannot write to {folder}: {error.strerror}") from None
+        reason = "Not a directory" if isinstance(error, FileExistsError) else error.strerror
+        raise UsageError(f"{option} {prefix}: cannot write to {folder}: {reason}") from None
 
 
 def workplace_of(prefix):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Dict, List, Optional
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 from gluon_dist.contract import MANIFEST_ENDING, MANIFEST_FORMAT
 
 OWN_DIGEST = "manifest_sha256"

@@ -8,26 +8,10 @@ import sys
 import time
 import traceback
 
-from gluon_dist import contract
+from gluon_dist.common.errors import Diverged, UsageError
 from gluon_dist.common.messages import say
 
 FOLLOWS_S = 5  # after another worker's failure; a launcher has told of that, and stopped all
-
-
-class UsageError(Exception):
-    """Something that the user can mend; the message says what, where and what to do."""
-
-    exit_status = contract.USAGE
-
-
-class NotSaved(OSError):
-    """The last checkpoint could not be written, and why was said before."""
-
-    exit_status = 1
-
-
-class Diverged(Exception):
-    """The training cannot go on, with no mistake in the program; the message says why."""
 
 
 def exit_with(main, program):

@@ -2,7 +2,7 @@
 
 import math
 
-from gluon_dist.common.failure import Diverged
+from gluon_dist.common.errors import Diverged
 from gluon_dist.common.messages import warn
 
 import mxnet as mx

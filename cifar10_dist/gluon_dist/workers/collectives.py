@@ -5,7 +5,7 @@ What a Trainer does for gradients is done here for other numbers. MXNet has no s
 
 from functools import reduce
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 from gluon_dist.workers.shared_flag import OwnFlag, SharedFlag
 
 import mxnet as mx

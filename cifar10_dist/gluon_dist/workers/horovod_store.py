@@ -8,7 +8,7 @@ Del Balso 2018, arXiv 1802.05799), so that with more workers no cable carries mo
 import atexit
 import os
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 from gluon_dist.setup.environment import num_ring_workers
 
 import mxnet as mx

@@ -126,6 +126,10 @@ class DataLoader(gluon.data.DataLoader):
     example is dropped or repeated, and a worker may get none. All workers take the same number of
     steps, and pass ``batch.global_size`` to ``Trainer.step``.
 
+    It differs from ``gluon.data.DataLoader`` in this: ``shuffle`` is True if you do not say
+    otherwise, and the fourth argument is ``seed``. There is no ``sampler``, ``last_batch``,
+    ``batch_sampler`` or ``auto_reload``.
+
     The order of an epoch depends on ``seed`` and the epoch only. So a step uses the same examples
     for any number of workers, and after a restart. A worker gets a ``Batch``: the list that
     Gluon gives, with its sizes and ``split``.

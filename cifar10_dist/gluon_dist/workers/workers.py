@@ -3,7 +3,7 @@
 import json
 import time
 
-from gluon_dist.common.failure import UsageError
+from gluon_dist.common.errors import UsageError
 from gluon_dist.setup.environment import uses_p3
 from gluon_dist.workers.collectives import Collectives, OneWorker
 

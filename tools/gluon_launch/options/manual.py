@@ -22,7 +22,7 @@ hosts
   the next.
   ssh must log in without a question. Unknown host keys are accepted once, changed ones never.
   --sync-dst-dir copies this folder with rsync, once to each host, without .git, .venv, caches,
-  checkpoints of cifar10_dist.py and files above --sync-max-size. A line says what was left out.
+  checkpoints of gluon_dist, and files above --sync-max-size. A line says what was left out.
   --sync-exclude adds patterns to these; --sync-exclude none copies all but the large files.
   Before the start all hosts are checked at once: Python, the folder, space for the copy, the
   command, and whether the host reaches the scheduler. A command that begins with a Python needs
@@ -99,8 +99,8 @@ what happens on failure
     to save. Then the job ends, also under --max-restarts: with 75 if all workers ended with 75. A
     second INT stops at once.
   USR1 is passed on to the workers. TERM or USR1 may also go to one worker, from whoever needs its
-    host: with --model-prefix all workers of cifar10_dist.py then save after the same step
-    (dist_async: soon) and end with 75.
+    host: all workers of a program with gluon_dist.Checkpoint (cifar10_dist.py: --model-prefix) then
+    save after the same step (dist_async: soon) and end with 75.
   --max-restarts N: after a failure other than 2 the whole job starts again, up to N times, if it
     ran longer than --min-uptime. A worker that ends with 75 asks to be started again: this counts
     as a restart, too, but may happen within --min-uptime, though not twice in a row. If a host is
