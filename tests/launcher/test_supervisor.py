@@ -19,6 +19,17 @@ pytestmark = pytest.mark.long
 WAIT = "echo up; exec sleep 60"
 
 
+@pytest.fixture(autouse=True)
+def no_folder_is_left(tmp_path, monkeypatch):
+    """What the supervisor has brought for the programs goes with them, whoever is killed."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    yield
+    end = time.monotonic() + 20
+    while list(tmp_path.glob("gluon-dist-*")) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not list(tmp_path.glob("gluon-dist-*"))
+
+
 def start(tmp_path, *options):
     """A job with two workers that wait."""
     job = Job(tmp_path, "-n", 2, "-s", 1, "--no-check", *options, WAIT)
@@ -177,6 +188,29 @@ def test_orders_that_wait_behind_its_text_reach_it(number):
     )
     assert done.returncode == 0, done.stderr
     assert b'"why": "it was told to"' in done.stdout
+
+
+def test_a_process_finds_the_package_in_a_folder_of_its_user(tmp_path):
+    """At the front of PYTHONPATH, which never gets an empty element: that is the current folder."""
+    told = "echo $PYTHONPATH; stat -c %a ${LAUNCH_PREPARED%/*}; ls ${PYTHONPATH%%:*}"
+    for before in ("", "/own"):
+        job = Job(tmp_path, "-n", 1, "--no-check", shell(worker0=told), env={"PYTHONPATH": before})
+        job.finish(timeout=20)
+        startup, mode, file = (line.split("] ")[1] for line in job.stdout.splitlines())
+        assert startup.startswith(f"{tmp_path}/gluon-dist-") and mode == "700"
+        assert startup.endswith("startup:/own" if before else "startup")
+        assert file == "sitecustomize.py"
+    asked = Job(tmp_path, "-n", 1, "--no-check", "--no-prepare", shell(worker0="env"))
+    asked.finish(timeout=20)
+    assert asked.status == 0 and "LAUNCH_PREPARED" not in asked.stdout
+
+
+def test_without_a_place_for_the_package_nothing_starts_and_a_line_says_so(tmp_path):
+    limited = ("bash", "-c", 'ulimit -f 8; exec "$@"', "bash")  # kilobytes of a file
+    job = Job(tmp_path, "-n", 1, "--no-check", "echo up", before=limited)
+    job.finish(timeout=20)
+    assert job.status == 1 and "[worker 0] up" not in job.stdout
+    assert "no place for gluon_dist: " in job.text() and "--no-prepare" in job.text()
 
 
 @pytest.mark.parametrize("garbage", [b"no json\n", b'{"order": "nonsense"}\n', b"\xff\0\n", b"\n"])

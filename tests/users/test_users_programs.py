@@ -1,6 +1,6 @@
-"""Programs of users under the launcher: right weights, or a clear end, with and without our lines.
+"""Programs of users under the launcher, unchanged: right weights, or a clear end.
 
-`with us` means that the program begins with ``import gluon_dist``.
+None of them imports ``gluon_dist``. `with us` means that the launcher prepares MXNet in them.
 """
 
 import re
@@ -32,8 +32,8 @@ PRINT = "print('weights', *net.weight.data().asnumpy()[0], *net.bias.data().asnu
 
 
 def start(tmp_path, program, *options, with_us):
-    command = (sys.executable, PROGRAMS / program, *options)
-    return Job(tmp_path, "-n", 2, "-s", 1, *command, env={"USERS_SETUP": "1" if with_us else ""})
+    command = (*["--no-prepare"] * (not with_us), sys.executable, PROGRAMS / program, *options)
+    return Job(tmp_path, "-n", 2, "-s", 1, *command, env={"PYTHONPATH": ""})
 
 
 def run(*arguments, with_us):
@@ -159,11 +159,17 @@ def test_programs_without_a_distributed_store_run_apart_and_the_launcher_says_so
 
 def test_stores_of_both_kinds_in_one_process_are_refused_in_a_line(tmp_path):
     (tmp_path / "kinds.py").write_text(
-        "import gluon_dist\nimport mxnet as mx\nmx.kv.create('dist')\nmx.kv.create('dist_async')\n"
+        "import mxnet as mx\nmx.kv.create('dist')\nmx.kv.create('dist_async')\n"
     )
     job = launch(tmp_path, "-n", 2, "-s", 1, sys.executable, tmp_path / "kinds.py")
     assert job.status == 2 and "Traceback" not in job.text()
     assert "error: dist_async: this process has a store of kind dist" in job.last_words()
+
+
+def test_a_python_that_does_not_look_at_pythonpath_is_named(tmp_path):
+    command = (sys.executable, "-E", PROGRAMS / "first_weights.py")
+    job = launch(tmp_path, "-n", 2, "-s", 1, "--no-check", *command)
+    assert job.status == 0 and "[launch] worker 0, worker 1: MXNet stayed as it is" in job.stderr
 
 
 def test_module_fit_with_image_record_iter_learns(tmp_path):

@@ -34,6 +34,7 @@ BEFORE = (
     Change(process.keep_setuptools_out, "Python 3.8 to 3.11"),
     Change(serve_if_told, MXNET),
 )
+FASTER = (process.keep_setuptools_out,)  # a stranger's program may need what it takes away
 # As long as it is executed: a context manager.
 DURING = Change(process.unneeded_modules_hidden, MXNET)
 # In a worker of a job, once it has been executed. Each function takes the module mxnet.
@@ -59,10 +60,11 @@ GROUPS = {
 }
 
 
-def make_ready() -> None:
-    """Make the changes that come before MXNet."""
+def make_ready(is_stranger: bool = False) -> None:
+    """Make the changes that come before MXNet; of a stranger's program, not what only saves time."""
     for change in BEFORE:
-        change.make()
+        if not (is_stranger and change.make in FASTER):
+            change.make()
 
 
 def correct(mxnet: ModuleType) -> None:

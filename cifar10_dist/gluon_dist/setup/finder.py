@@ -6,7 +6,6 @@ never imports MXNet, such as the launcher or a type checker, stays as it is.
 
 import sys
 import warnings
-from importlib.machinery import PathFinder
 
 
 class Finder:
@@ -16,19 +15,25 @@ class Finder:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        """Find mxnet as Python does, with a loader that does more."""
-        spec = PathFinder.find_spec(name) if name == "mxnet" else None
-        if spec is not None and spec.loader is not None:
-            spec.loader.exec_module = _prepared(spec.loader.exec_module)
-        return spec
+        """Find mxnet by the other finders, with a loader that does more."""
+        others = [finder for finder in sys.meta_path if finder is not Finder]
+        for finder in others if name == "mxnet" else ():
+            ask = getattr(finder, "find_spec", None)
+            spec = ask(name, path, target) if ask else None
+            if spec is not None:
+                if spec.loader is not None:
+                    spec.loader.exec_module = _prepared(spec.loader.exec_module)
+                return spec
+        return None
 
 
 def _prepared(execute):
     def execute_prepared(module):
-        from gluon_dist.setup import changes
+        from gluon_dist.setup import changes, claim
 
         is_first, Finder.has_worked = not Finder.has_worked, True
         if is_first:
+            claim.take()
             changes.make_ready()
         with changes.DURING.make():
             execute(module)

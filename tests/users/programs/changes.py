@@ -37,8 +37,6 @@ def wd_mult(name):
 
 
 def main():
-    import gluon_dist  # noqa: F401
-
     import mxnet as mx
     from examples import examples
     from mxnet import autograd, gluon

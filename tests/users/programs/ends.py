@@ -3,8 +3,6 @@
 import os
 import sys
 
-if os.environ.get("USERS_SETUP"):
-    import gluon_dist  # noqa: F401
 import mxnet as mx
 from mxnet import autograd, gluon
 

@@ -1,9 +1,5 @@
 """What a Trainer that updates on the workers does in its first step, with a hundred keys."""
 
-import os
-
-if os.environ.get("USERS_SETUP"):
-    import gluon_dist  # noqa: F401
 import mxnet as mx
 
 store = mx.kv.create("dist_sync")

@@ -1,7 +1,5 @@
 """Like GluonCV's ``train_cifar10.py``: its network, its schedule, a DataLoader, split_and_load."""
 
-import gluon_dist  # noqa: F401
-
 import gluoncv
 import mxnet as mx
 import numpy as np

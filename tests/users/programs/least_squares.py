@@ -1,10 +1,7 @@
 """A user's own program, in the variants that people write; prints the weights at its end."""
 
 import argparse
-import os
 
-if os.environ.get("USERS_SETUP"):
-    import gluon_dist  # noqa: F401
 import mxnet as mx
 from examples import examples
 from mxnet import autograd, gluon

@@ -2,8 +2,6 @@
 
 import sys
 
-import gluon_dist  # noqa: F401
-
 import mxnet as mx
 import numpy as np
 

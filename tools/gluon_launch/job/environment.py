@@ -20,6 +20,7 @@ OWN = {
     contract.GRACE: "--grace",
     **dict.fromkeys(("DMLC_TASK_ID", contract.ROLE, contract.JOB, contract.ATTEMPT)),
     **dict.fromkeys((contract.RANK, contract.LOCAL_RANK, contract.LOCAL_WORKERS)),
+    **dict.fromkeys((contract.PREPARED,)),
     "HOROVOD_SIZE": "-n",
     "HOROVOD_GLOO_IFACE": "--interface",
     "HOROVOD_GLOO_RENDEZVOUS_ADDR": "-H",

@@ -76,6 +76,7 @@ FLAGS = {
     "before the start": (
         Flag("--check", bool, False, None, "only check whether the hosts are ready"),
         Flag("--no-check", bool, False, None, "start without this check"),
+        Flag("--no-prepare", bool, False, None, "leave MXNet as it is in programs that do not import gluon_dist"),
         Flag("--dry-run", bool, False, None, "only print a script that runs the same by hand"),
     ),
     "output": (

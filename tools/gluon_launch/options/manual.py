@@ -70,6 +70,9 @@ environment variables
     _CPU_OPERATIONS, _GLOO_IFACE, _GLOO_RENDEZVOUS_ADDR, _GLOO_RENDEZVOUS_PORT
   set unless --env does: OMP_NUM_THREADS (processors of the host / workers on it), PYTHONUNBUFFERED,
     PYTHONFAULTHANDLER; with -s 0 HOROVOD_GLOO_TIMEOUT_SECONDS (--start-timeout and a minute more)
+  put in front of PYTHONPATH, but not with --no-prepare: a folder of the job's own, with a
+    sitecustomize.py. It makes MXNet right in whatever program imports it, as `import gluon_dist`
+    does (gluon_dist.explain() lists all of it). LAUNCH_PREPARED names a file in that folder.
   passed on by ssh: MXNET_*, DMLC_*, PS_*, OMP_*, KMP_*, NCCL_*, HOROVOD_*, LD_LIBRARY_PATH, and
     what --env, --env-worker and --env-server name. Local processes inherit everything but PORT.
   DMLC_INTERFACE is taken for --interface. What is set for every process is not taken from your

@@ -13,6 +13,7 @@ import errno
 import os
 import re
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -20,6 +21,8 @@ import time
 HUNG_S = 10  # a process that has neither written nor computed for so long rests
 LOOK_S = 5  # between two looks at a process that is silent
 MAX_LINE = 1 << 16  # characters; a longer line is cut
+# PORT: MXNet would listen there. Of a job inside a job: a process of the inner one is its own.
+NOT_INHERITED = ("PORT", "LAUNCH_PREPARED")
 SHELLS = ("sh", "bash", "dash", "ash", "ksh", "zsh", "busybox")
 
 
@@ -99,8 +102,8 @@ def kill_family(mark, sessions):
     return living
 
 
-def guard(pipe, mark, supervisor, silence_s):
-    """Wait until the supervisor ends or falls silent, then kill all its processes.
+def guard(pipe, mark, supervisor, silence_s, folder):
+    """Wait until the supervisor ends or falls silent; kill all its processes, remove its folder.
 
     The pipe brings records of eight bytes: `+` or `-` and the number of a session, or a heartbeat.
     Silence is counted in seconds that this process has waited: not while the machine stood still.
@@ -123,6 +126,8 @@ def guard(pipe, mark, supervisor, silence_s):
         if not kill_family(mark, sessions):
             break
         time.sleep(0.05)
+    if folder:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def start_status(error, command, cwd):
@@ -175,7 +180,7 @@ class Child:
     def __init__(self, name, mark, command, env, cwd=None, stdin=""):
         self.name = name
         self.mark = f"{mark}={name}\0".encode()
-        inherited = {key: value for key, value in os.environ.items() if key != "PORT"}
+        inherited = {key: value for key, value in os.environ.items() if key not in NOT_INHERITED}
         self.popen = subprocess.Popen(
             command,
             cwd=cwd,
@@ -196,6 +201,7 @@ class Child:
             Stream(self, "err", self.popen.stderr),
         ]
         self.status = self.deadline = self.told = None
+        self.claim = None  # a file that is there once MXNet was made ready in it
         self.traceback_at = None  # when it began to print a traceback, perhaps an uncaught one
         self.previous = ""
         self.idle_since = self.looked = time.monotonic()

@@ -9,15 +9,19 @@ long (a cut network closes nothing). A second process, the guard, does the same 
 killed or stopped.
 """
 
+import base64
 import json
 import os
 import platform
 import resource
 import select
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 import time
+import zlib
 
 from host import has_address, interface_of, listen, machine, own_address, processors
 from processes import Child, guard, kill_family, start_status
@@ -39,6 +43,7 @@ class Supervisor:
         self.held = False  # the launcher cannot take output now; all else goes on
         self.mark = self.guard_pid = self.guard_pipe = None
         self.listener = self.claim = None
+        self.folder = self.not_brought = None  # of what was brought, or why there is none
         self.heard = self.beaten = self.looked = time.monotonic()
         self.orders = {  # what the launcher can ask for
             "beat": lambda: None,  # it lives, and was heard
@@ -87,6 +92,8 @@ class Supervisor:
                 self.pump(stream)
             self.look_after(time.monotonic())
             self.write()
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
         self.report("done")
         os.set_blocking(1, True)
         self.write()
@@ -157,6 +164,8 @@ class Supervisor:
                 for stream in child.streams:
                     del self.streams[stream.pipe.fileno()]
                     stream.pipe.close()
+                if child.claim and os.path.exists(child.claim):
+                    self.report("prepared", name=child.name)
                 del self.children[child.name]
                 self.tell_guard(f"-{child.pid:7}")
                 self.report("exit", name=child.name, status=child.status)
@@ -189,12 +198,17 @@ class Supervisor:
 
     # Orders
 
-    def hold(self, mark, asks=False):
+    def hold(self, mark, asks=False, package=None):
         """Take the name of the variable that marks the try, and start the guard.
 
         With `asks`, a signal to this process is a batch system's request: the launcher decides.
+        `package` is gluon_dist, packed: it makes MXNet right in whatever is started here.
         """
         self.mark = mark
+        try:
+            self.bring(package)
+        except OSError as error:
+            self.not_brought = f"no place for gluon_dist: {error}; set TMPDIR, or say --no-prepare"
         for number in REQUESTS if asks else ():
             signal.signal(number, lambda number, _: self.report("asked", number=number))
         supervisor = os.getpid()
@@ -209,16 +223,42 @@ class Supervisor:
             signal.set_wakeup_fd(-1)
             for fd in (0, 1, 2):
                 os.dup2(os.open(os.devnull, os.O_RDWR), fd)
-            guard(pipe, mark.encode() + b"=", supervisor, SILENCE_S + KILL_S + 2)
+            guard(pipe, mark.encode() + b"=", supervisor, SILENCE_S + KILL_S + 2, self.folder)
         finally:
             os._exit(0)
 
-    def start(self, name, command, env, cwd=None, stdin=""):
-        """Start a process."""
+    def bring(self, package):
+        """Write the files of a package to a folder that only this user can read."""
+        if package is None:
+            return
+        self.folder = tempfile.mkdtemp(prefix="gluon-dist-")
+        for path, text in json.loads(zlib.decompress(base64.b64decode(package)).decode()).items():
+            path = os.path.join(self.folder, path)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+
+    def with_package(self, name, env):
+        """Return the environment of a process that is told of the package, and its claim."""
+        places = [env.get("PYTHONPATH", os.environ.get("PYTHONPATH"))]
+        startup = os.path.join(self.folder, "gluon_dist", "startup")
+        claim = os.path.join(self.folder, name)
+        python_path = os.pathsep.join([startup, *filter(None, places)])
+        return dict(env, PYTHONPATH=python_path, LAUNCH_PREPARED=claim), claim
+
+    def start(self, name, command, env, cwd=None, stdin="", plain=False):
+        """Start a process; a plain one is not told of the package."""
         if self.leaving:
             return
+        if self.not_brought and not plain:
+            self.report("exit", name=name, status=1, why=self.not_brought)
+            return
+        claim = None
+        if self.folder and not plain:
+            env, claim = self.with_package(name, env)
         try:
             child = Child(name, self.mark, command, env, cwd, stdin)
+            child.claim = claim
         except OSError as error:
             self.report("exit", name=name, status=start_status(error, command, cwd), why=str(error))
             return

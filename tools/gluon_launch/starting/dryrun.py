@@ -6,8 +6,11 @@ import shlex
 
 from gluon_launch.job import job as jobs
 from gluon_launch.job.environment import ABOUT_HIDDEN, mask_words, secrets
-from gluon_launch.starting import contents, local, rsync, ssh
+from gluon_launch.starting import brought, contents, local, rsync, ssh
 
+NOT_BROUGHT = (
+    "# By hand, MXNet stays as it is in programs that do not import gluon_dist: --no-prepare"
+)
 PORT = 9091  # of the scheduler, without --port
 # The address of a host that routes to the scheduler's, or that of an interface. It is announced in
 # octal: see addresses.py.
@@ -38,6 +41,8 @@ def describe_job(job):
     if mask_words(job.argv) != job.argv:
         lines.append(ABOUT_HIDDEN)
     lines += job.way.asks(job)
+    if not job.options.no_prepare and not job.way.keeps_environment:
+        lines.append(NOT_BROUGHT)
     hosts = list(dict.fromkeys(job.hosts))
     is_alone = len(hosts) == 1 and not job.interface
     addresses = [] if is_alone else _addresses(job)
@@ -93,12 +98,19 @@ def _block(job, host, processes, addresses):
         *addresses,
         "unset PORT",  # MXNet would take it for its own
         *([f"export PATH={_quote(env['PATH'])}"] if "PATH" in env else []),
+        *(_prepare() if job.way.keeps_environment and not job.options.no_prepare else []),
         "cd " + ("" if is_absolute else "~/") + _quote(job.directory),
         f"threads=$(( $(nproc) > {workers} ? $(nproc) / {workers} : 1 ))",
         *(_start(job, process, not addresses) for process in processes),
         *_wait(job, host),
         ")",
     ]
+
+
+def _prepare():
+    """The line that lets every Python import `startup/sitecustomize.py` first."""
+    startup = _quote(str(brought.STARTUP))
+    return [f'export PYTHONPATH={startup}"${{PYTHONPATH:+:$PYTHONPATH}}"']
 
 
 def _wait(job, host):

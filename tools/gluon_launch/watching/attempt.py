@@ -9,7 +9,7 @@ from gluon_launch.job.addresses import scheduler_address
 from gluon_launch.job.job import environment
 from gluon_launch.job.statuses import SAVED
 from gluon_launch.remote.protocol import KILL_S
-from gluon_launch.starting import contents
+from gluon_launch.starting import brought, contents
 from gluon_launch.watching import places, preflight
 from gluon_launch.watching.outcome import Failure
 from gluon_launch.watching.watch import Watch
@@ -19,6 +19,10 @@ DUMP_S = 2  # for stacks to be written
 APART = (
     "no worker made a dist store: {} programs ran apart; to train together, give the Trainer "
     'kvstore="dist_sync" (Horovod\'s programs: -s 0)'
+)
+UNPREPARED = (
+    "{}: MXNet stayed as it is: the command sets PYTHONPATH anew, or its Python does not read it "
+    "(-I, -E, -S, older than 3.8); import gluon_dist first in the program, or say --no-prepare"
 )
 
 
@@ -104,7 +108,8 @@ class Attempt:
         self.links.unite()
         for number, connection in enumerate(self.links.all()):  # two may be on one machine
             mark = f"{self.mark}_{number}"
-            connection.order("hold", mark=mark, asks=self.job.way.is_batch_system)
+            package = None if self.job.options.no_prepare else brought.package()
+            connection.order("hold", mark=mark, asks=self.job.way.is_batch_system, package=package)
         self.links.order("output", held=self.watch.flow.is_held)  # one that was late has not heard
 
     def find_addresses(self):
@@ -241,6 +246,15 @@ class Attempt:
             members.stop(0, members.names("scheduler") + members.names("server"))
         members.stop(KILL_S)
         self.watch.wait(KILL_S + 2)
+        self.tell_unprepared()
+
+    def tell_unprepared(self):
+        """Name the workers that made a store, and whose MXNet nothing has made right."""
+        workers = [m for m in self.members.by_name.values() if m.process.role == "worker"]
+        names = ", ".join(str(m.process) for m in workers if not m.prepared)
+        is_wanted = not self.job.options.no_prepare and self.watch.registration.has_workers()
+        if names and is_wanted:
+            self.console.say(UNPREPARED.format(names))
 
     def leave(self):
         """End the supervisors."""

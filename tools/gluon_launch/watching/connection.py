@@ -25,6 +25,7 @@ REPORTS = {
     "line": {"name", "stream", "text", "end"},
     "hung": {"name"},
     "resting": {"name", "how"},
+    "prepared": {"name"},
     "exit": {"name", "status"},
     "asked": {"number"},
     "leaving": {"why"},

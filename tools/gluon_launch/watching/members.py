@@ -30,6 +30,7 @@ class Member:
     told: bool = False  # the launcher asked it to end
     said: LastWords = field(default_factory=LastWords)
     rests: str = ""  # "waits" or "in its exit": it has neither written nor computed for a while
+    prepared: bool = False  # MXNet was made ready in it
     has_forgotten: bool = False  # an exception in a callback, which Python printed
 
 
@@ -110,6 +111,11 @@ class Members:
         member = self.by_name.get(name)
         if member and member.process.role == "worker":  # others are idle whenever workers compute
             self.outcome.fail("printed a traceback, and has hung in its exit for 10 s", 1, member)
+
+    def take_prepared(self, connection, name):
+        """MXNet was made ready in a process, which has ended."""
+        if name in self.by_name:
+            self.by_name[name].prepared = True
 
     def take_resting(self, connection, name, how):
         """A process neither writes nor computes: say so if all workers do, some at their end."""

@@ -62,6 +62,7 @@ def question(job, ready, address, is_before_copy):
     program = first_program(job.command) if is_asked else ""
     return {
         "name": "check",
+        "plain": True,
         "command": [*python, job.directory, create, program, by_shell, address, horovod],
         "env": job.env["worker"],
         "stdin": SOURCE.read_text(),

@@ -55,6 +55,7 @@ class Watch:
             "line": self.take_line,
             "hung": self.members.take_hung,
             "resting": self.members.take_resting,
+            "prepared": self.members.take_prepared,
             "exit": self.members.take_exit,
             "port": pass_over,
             "address": pass_over,

@@ -1,0 +1,41 @@
+"""Which of the Python processes that the launcher's process has become or started is the worker."""
+
+import os
+
+from gluon_dist import contract
+
+
+def take():
+    """Tell whether this process is the one: the first that imports mxnet, as long as it lives.
+
+    It writes its number to a file, which the launcher sees, too. Without a launcher, or with one
+    that does not ask, every process is its own.
+    """
+    path = os.environ.get(contract.PREPARED)
+    if not path:
+        return True
+    try:
+        with open(path, "x") as file:
+            file.write(str(os.getpid()))
+        return True
+    except FileExistsError:
+        pass
+    except OSError:  # the launcher has ended, and taken its folder away
+        return True
+    with open(path) as file:
+        first = file.read()
+    if first.isdigit() and int(first) != os.getpid() and _lives(int(first)):
+        return False
+    with open(path, "w") as file:  # the first has ended: a script that tries again
+        file.write(str(os.getpid()))
+    return True
+
+
+def _lives(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
