@@ -20,6 +20,7 @@ from gluon_dist.setup.finder import register as _register
 _register()
 
 _HOMES = {
+    "Batch": "workers.loader",
     "Checkpoint": "checkpoint.job",
     "Trainer": "exchange.trainer",
     "UsageError": "common.errors",
@@ -53,6 +54,7 @@ if TYPE_CHECKING:  # the same for who reads types
     from gluon_dist.workers.group import rank as rank
     from gluon_dist.workers.group import size as size
     from gluon_dist.workers.group import store as store
+    from gluon_dist.workers.loader import Batch as Batch
     from gluon_dist.workers.loader import DataLoader as DataLoader
     from gluon_dist.workers.metric import sync_metric as sync_metric
     from gluon_dist.workers.operations import all_gather as all_gather

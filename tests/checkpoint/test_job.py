@@ -131,6 +131,13 @@ def test_one_worker_that_raises_ends_the_job_and_what_was_saved_stays(tmp_path):
     assert not list(tmp_path.glob(".*.saving"))
 
 
+def test_workers_that_make_different_calls_at_the_end_of_an_epoch_are_told(tmp_path):
+    job = own(tmp_path, "one", "plain", "--asks", 0, workers=2)
+    finished(job, 1)
+    text = "worker 0 calls get of the metric loss, worker 1 the end of epoch 0 in Checkpoint.epochs"
+    assert text in job.text()
+
+
 def test_a_second_job_with_another_network_is_refused_with_a_line(tmp_path):
     finished(own(tmp_path, "one", "--num-epochs", "1"))
     job = finished(own(tmp_path, "one", "--outputs", "4"), status=2)

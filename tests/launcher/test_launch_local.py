@@ -54,7 +54,7 @@ def test_who_does_not_heed_term_is_killed(tmp_path):
 @pytest.mark.long
 def test_a_plain_exception_in_a_worker_ends_the_job(tmp_path):
     program = ("python", SUM_RANKS, "--only", 1, "--raise", "--others", 300)
-    job = launch(tmp_path, "-n", 2, "--no-check", *program, timeout=90)
+    job = launch(tmp_path, "-n", 2, "--no-check", "--no-prepare", *program, timeout=90)
     assert job.status == 1
     assert "worker 1 on localhost: printed a traceback" in job.last_words()
     assert "ValueError: a plain error" in job.last_words()

@@ -441,6 +441,7 @@ def test_what_the_launcher_sets_is_taken_from_nobody_else(tmp_path):
         for process in job.processes:
             names.update(environment(job, process, *places))
     others = {"DMLC_LOCAL", "HOROVOD_GLOO_TIMEOUT_SECONDS"}  # which --env may set
+    names.add("LAUNCH_PREPARED")  # a supervisor adds it
     assert {n for n in names if re.match("DMLC_|LAUNCH_|HOROVOD_", n)} == {*OWN, *others}
     assert job.env["worker"] == {"DMLC_LOCAL": "1"}
     env = {"DMLC_NUM_SERVER": "4", "DMLC_ROLE": "worker"}

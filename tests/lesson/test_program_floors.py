@@ -13,7 +13,7 @@ FLOORS = [
     ("gluon_dist",),
 ]
 PACKAGE_FLOORS = [
-    ("checkpoint",),
+    ("checkpoint", "startup"),
     ("exchange",),
     ("workers",),
     ("common", "setup"),

@@ -5,6 +5,7 @@ Then they do so again under compression, or with the servers' optimizer of dist_
 
 import copy
 import sys
+from functools import reduce
 
 import gluon_dist
 import gluon_dist.exchange.horovod
@@ -193,6 +194,20 @@ def parameters():
         for data in param.list_data():
             assert data.asnumpy().tobytes() == values_of(param, root, 1).tobytes(), param.name
     net(mx.nd.ones((2, 32, 3, 3), devices[0])).wait_to_read()
+
+    statistics = [p for n, p in sorted(net.collect_params().items()) if "running_" in n]
+    for param in statistics:
+        for device, data in zip(devices, param.list_data()):
+            data[:] = values_of(param, RANK, device.device_id)
+    gluon_dist.average_statistics(net)
+    for param in statistics:  # in the order of the ranks, to the last bit
+        rows = [
+            reduce(np.add, [values_of(param, rank, device + 1) for device in range(rank + 1)])
+            for rank in range(COUNT)
+        ]
+        mean = reduce(np.add, rows) / np.float32(sum(range(1, COUNT + 1)))
+        for data in param.list_data():
+            assert data.asnumpy().tobytes() == mean.tobytes(), param.name
 
     arrays = {"b": mx.nd.array([RANK + 1]), "a": mx.nd.array([[2**60 + RANK]], dtype="int64")}
     broadcast_parameters(arrays)

@@ -21,16 +21,18 @@ from mxnet.gluon import data, loss, nn
 
 
 class Swing(mx.lr_scheduler.LRScheduler):
-    """A rate that depends on the calls before, and one attribute that JSON cannot hold."""
+    """A rate that depends on the calls before, and attributes that JSON cannot hold as they are."""
 
     def __init__(self, base_lr):
         super().__init__(base_lr)
         self.rate, self.best, self.warm = np.float64(1), float("inf"), True
+        self.recent = [np.float32(1), 1, 1]
 
     def __call__(self, num_update):
         self.rate *= 0.99 if self.warm else 1.01
         self.best, self.warm = min(self.best, self.rate), num_update < 5
-        return self.base_lr * self.rate
+        self.recent = [*self.recent[1:], self.rate]
+        return self.base_lr * sum(self.recent) / 3
 
 
 def network(kind, outputs):
@@ -74,6 +76,7 @@ def parse():
     parser.add_argument("--outputs", type=int, default=3)
     parser.add_argument("--store", help="such as dist_async")
     parser.add_argument("--fail", type=int, help="the worker that raises in the second epoch")
+    parser.add_argument("--asks", type=int, help="the worker that asks a metric of all, alone")
     return parser.parse_args()
 
 
@@ -129,6 +132,8 @@ def main():
             time.sleep(args.pause)
         for net in nets.values():
             gd.average_statistics(net)
+        if args.asks == gd.rank():
+            gd.sync_metric(mx.metric.Loss()).get()
     for trainer in trainers.values():
         trainer.pull_weights()
     values = {

@@ -4,14 +4,13 @@ import doctest
 import sys
 
 import gluon_dist as gd
-from gluon_dist.workers.loader import Batch
 
 import mxnet as mx
 import numpy as np
 
 finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
 public = {name: getattr(gd, name) for name in gd.__all__ if name != "__version__"}
-for name, value in {**public, "Batch": Batch}.items():
+for name, value in public.items():
     tests = finder.find(value, name, globs={"gd": gd, "mx": mx, "np": np})
     for test in tests:
         runner.run(test)

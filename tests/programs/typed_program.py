@@ -20,6 +20,10 @@ class Squares:
         return index, index**2
 
 
+def _size(batch: gd.Batch) -> int:
+    return batch.size
+
+
 class Net(mx.gluon.nn.HybridSequential):  # type: ignore[misc]  # MXNet has no types
     """A network of one's own."""
 
@@ -70,7 +74,7 @@ def more(trainer: gd.Trainer, loader: gd.DataLoader, job: gd.Checkpoint) -> Tupl
     trainer.pull_weights()
     trainer.update(60.0)
     steps: int = len(loader)
-    sizes = [batch.size for batch in loader.epoch(1, first_step=steps // 2)]
+    sizes = [_size(batch) for batch in loader.epoch(1, first_step=steps // 2)]
     if job.should_stop():
         job.save(1, step=2, late=late, lines=lines, sizes=sizes)
     gd.explain()

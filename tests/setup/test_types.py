@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import gluon_dist
-from gluon_dist.workers.loader import Batch
 
 import pytest
 
@@ -54,7 +53,7 @@ def test_wrong_calls_are_refused(refused):
 
 def test_every_public_function_has_types():
     """Mypy does not ask for them: the private ones of these modules may have none."""
-    values = [getattr(gluon_dist, name) for name in gluon_dist._HOMES] + [Batch]
+    values = [getattr(gluon_dist, name) for name in gluon_dist._HOMES]
     for kind in [value for value in values if inspect.isclass(value)]:
         methods = vars(kind).items()
         values += [v for k, v in methods if inspect.isfunction(v) and not k.startswith("_")]

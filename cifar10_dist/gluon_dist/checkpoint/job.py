@@ -23,6 +23,7 @@ from gluon_dist.setup import environment
 from gluon_dist.setup.exceptions import tell_mistakes_in_a_line
 from gluon_dist.workers import group
 from gluon_dist.workers.loader import Batch, DataLoader
+from gluon_dist.workers.operations import compare
 from gluon_dist.workers.workers import OTHERS_WAIT_S
 
 import mxnet as mx
@@ -62,7 +63,7 @@ class Checkpoint:
     ----------
     facts : dict
         Yours: plain numbers, texts, lists and dicts, such as the best accuracy. Each checkpoint has
-        them, of worker 0, and they are here again once one was restored.
+        those of worker 0. After :meth:`restore`, or in the first epoch, they are here again.
 
     Raises
     ------
@@ -74,9 +75,10 @@ class Checkpoint:
     Notes
     -----
     Your own variables beside ``facts`` are not saved: a metric covers, in an epoch that was stopped
-    and continued, the steps since then. Attributes of a scheduler or an optimizer are
-    saved if they are plain numbers. An exception in the loop ends it without saving. A process has
-    one Checkpoint at work: a new one closes the one before.
+    and continued, the steps since then. Attributes of a scheduler or an optimizer are saved if they
+    are numbers or lists of numbers; what else they keep is lost, without a word. An exception in
+    the loop ends it without saving. A process has one Checkpoint at work: a new one closes the one
+    before.
 
     Examples
     --------
@@ -87,14 +89,14 @@ class Checkpoint:
     >>> net = mx.gluon.nn.Dense(1, in_units=1)
     >>> net.initialize()
     >>> trainer = gd.Trainer(net.collect_params(), "adam")
+    >>> loss = mx.gluon.loss.L2Loss()
     >>> data = mx.gluon.data.ArrayDataset(mx.nd.ones((4, 1)), mx.nd.ones(4))
     >>> loader = gd.DataLoader(data, batch_size=2)
     >>> job = gd.Checkpoint(folder.name + "/net", net, trainer)
     >>> for epoch in job.epochs(2):
     ...     for batch in job.steps(loader):
-    ...         x, y = batch
-    ...         with mx.autograd.record():
-    ...             losses = [mx.gluon.loss.L2Loss()(net(x), y)]
+    ...         with mx.autograd.record():  # a worker without an example has no part, and no loss
+    ...             losses = [loss(net(x), y) for x, y in batch.split(trainer.devices)]
     ...         gd.backward(losses)
     ...         trainer.step(batch.global_size)
     >>> sorted(os.listdir(folder.name))[:3]
@@ -105,7 +107,7 @@ class Checkpoint:
     >>> job = gd.Checkpoint(folder.name + "/net", net, trainer)
     >>> list(job.epochs(2))  # doctest: +ELLIPSIS
     Resumed from ...net-0002: 2 epochs done
-    ...nothing is left to train: 2 epochs are done
+    ...nothing is left to train: 2 of 2 epochs are done
     []
 
     Loops of your own, here for a third epoch. You seed the random numbers, if you want the same
@@ -177,15 +179,18 @@ class Checkpoint:
 
         Notes
         -----
-        Random numbers are seeded at the beginning of each epoch, as by :meth:`steps`. A loop that
-        you leave by ``break`` does not save that epoch; :meth:`save` may.
+        An epoch is saved after the body of the loop: evaluate within it. Random numbers are seeded
+        at the beginning of each epoch, as by :meth:`steps`. A loop that you leave by ``break`` does
+        not save that epoch; :meth:`save` may.
         """
         if self._in_loop():  # which an exception has ended, in a notebook, say
             self._release()
         epoch, _ = self.restore()
         session, stopper = self._session, self._session.stopper
         if epoch >= num_epochs and self._workers.rank == 0:
-            report(f"{self._prefix}: nothing is left to train: {epoch} epochs are done")
+            report(
+                f"{self._prefix}: nothing is left to train: {epoch} of {num_epochs} epochs are done"
+            )
         try:
             for number in range(epoch, num_epochs):
                 self._epoch, self._in_epoch = number, True
@@ -193,6 +198,7 @@ class Checkpoint:
                 yield number
                 self._require_open("epochs", session)
                 self._in_epoch, self._step = False, 0
+                compare(self._workers, f"the end of epoch {number} in Checkpoint.epochs")
                 is_last = number + 1 == num_epochs
                 is_asked = stopper.is_requested_anywhere(self._workers) and not is_last
                 if is_last or is_asked:
@@ -228,6 +234,9 @@ class Checkpoint:
         gluon_dist.UsageError
             If the training was stopped within this epoch, and had another loader then.
         """
+        if not isinstance(loader, DataLoader):
+            kind = type(loader).__name__
+            raise TypeError(f"steps: loader must be a gluon_dist.DataLoader, not a {kind}")
         self._require_open("steps")
         if not self._in_epoch:
             raise RuntimeError("steps: once in each epoch, inside a loop over epochs(...)")
@@ -303,6 +312,7 @@ class Checkpoint:
         is_for_this = not self._is_open  # after the loop
         if is_for_this:
             self._open()
+        compare(self._workers, "Checkpoint.save")
         steps = self._workers.all_gather([step]).ravel().astype(int).tolist()
         devices = self._contents.count_devices()
         if self._writer is not None:

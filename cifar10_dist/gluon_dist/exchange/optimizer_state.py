@@ -11,7 +11,7 @@ MOVING = ("m_schedule", "last_lr", "cur_lr", "lbmult")
 
 
 def numbers_of(optimizer):
-    """Return the plain numbers that an optimizer and its scheduler have as attributes.
+    """Return the numbers, and lists of numbers, that an optimizer and its scheduler have.
 
     Classes of the user's, too, may move some from step to step, as ``set_learning_rate`` does.
     """
@@ -20,7 +20,7 @@ def numbers_of(optimizer):
         part: {
             name: _plain(value)
             for name, value in (vars(thing).items() if thing is not None else ())
-            if isinstance(value, (bool, int, float, np.number)) and name not in COUNTED
+            if _is_plain(value) and name not in COUNTED
         }
         for part, thing in parts.items()
     }
@@ -112,11 +112,27 @@ def _restore_numbers(trainer, facts):
         before, now = facts["first_numbers"][part], trainer.first_numbers[part]
         for name, value in numbers.items():
             if thing is not None and name in now and before.get(name) == now[name]:
-                setattr(thing, name, float(value) if isinstance(value, str) else value)
+                setattr(thing, name, _number(value))
+
+
+def _is_plain(value):
+    kinds = (bool, int, float, np.number)
+    return isinstance(value, kinds) or (
+        isinstance(value, list) and all(isinstance(each, kinds) for each in value)
+    )
+
+
+def _number(value):
+    """Return what :func:`_plain` has written."""
+    if isinstance(value, list):
+        return [_number(each) for each in value]
+    return float(value) if isinstance(value, str) else value
 
 
 def _plain(value):
-    """Return a number as JSON can hold it: not finite ones are texts."""
+    """Return a number, or a list of them, as JSON can hold it: not finite ones are texts."""
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
     value = value.item() if isinstance(value, np.generic) else value
     return value if math.isfinite(value) else str(value)
 

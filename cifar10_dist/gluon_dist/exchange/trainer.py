@@ -30,7 +30,8 @@ class Trainer(mx.gluon.Trainer):
     All workers create it and make the same calls. They begin with the weights of worker 0. In each
     step the gradients of all workers are added up, and every worker makes the same update. So a
     learning rate that you change, a batch of another size and clipped gradients work as in one
-    process. A worker or device without an example in a step takes part with zeros.
+    process. A worker or device without an example in a step takes part with zeros. (BatchNorm still
+    normalizes by the examples of a device: with it results depend on the number of devices.)
 
     :meth:`step` takes the number of examples of *all* workers. Horovod's ``DistributedTrainer``
     takes those of one worker, as it averages over the workers before.

@@ -61,7 +61,7 @@ GROUPS = {
 
 
 def make_ready(is_stranger: bool = False) -> None:
-    """Make the changes that come before MXNet; of a stranger's program, not what only saves time."""
+    """Make the changes that come before MXNet; of a stranger's program, not what saves time."""
     for change in BEFORE:
         if not (is_stranger and change.make in FASTER):
             change.make()

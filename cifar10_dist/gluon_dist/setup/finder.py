@@ -52,7 +52,7 @@ def register():
 
     if environment.role() in ("server", "scheduler"):  # it serves inside its import of mxnet
         return
-    text = "import gluon_dist before mxnet: it is too late to set its threads"
+    text = "import gluon_dist before mxnet: it is too late to set its threads; the rest is done"
     warnings.warn(text, stacklevel=3)
     changes.make_ready()
     changes.correct(sys.modules["mxnet"])

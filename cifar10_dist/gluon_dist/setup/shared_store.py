@@ -2,6 +2,8 @@
 
 import functools
 
+from gluon_dist.setup import environment
+
 BLOCK = 2_500  # keys for the numbers of a store; the next block is for its texts
 MOST = 20  # stores in a process
 OWN = 2 * MOST * BLOCK  # from here on keys are those of collectives.py
@@ -46,6 +48,8 @@ def share_connection(mxnet):
         kind = name.lower() if isinstance(name, str) else ""
         if not kind.startswith("dist"):
             return create(name)
+        if environment.num_servers() == 0:  # the scheduler is Horovod's, and would never answer
+            raise StoreError("-s 0 is for Horovod: this program needs servers")
         if not made:
             made.append(create(name))
             return made[0]

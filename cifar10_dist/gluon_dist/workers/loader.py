@@ -54,12 +54,14 @@ class Batch(List[mx.nd.NDArray]):
     The list is empty if this worker has no example in the step. It has one array if the data set
     has single items.
 
-    Attributes
+    Parameters
     ----------
+    content : list or NDArray
+        What ``batchify_fn`` has made.
     size : int
-        The number of examples of this worker.
+        The number of examples of this worker; an attribute, too.
     global_size : int
-        The number of examples of all workers: what ``Trainer.step`` takes.
+        The number of examples of all workers: what ``Trainer.step`` takes; an attribute, too.
 
     Examples
     --------
@@ -131,8 +133,10 @@ class DataLoader(gluon.data.DataLoader):
     ``batch_sampler`` or ``auto_reload``.
 
     The order of an epoch depends on ``seed`` and the epoch only. So a step uses the same examples
-    for any number of workers, and after a restart. A worker gets a ``Batch``: the list that
-    Gluon gives, with its sizes and ``split``.
+    for any number of workers, and after a restart. A worker gets a
+    :class:`Batch`: the list that Gluon gives, with its sizes and ``split``. The list is empty if
+    this worker has no example: loop over ``batch.split(devices)``. BatchNorm and dropout see a
+    worker's own part: with them results depend on the number of workers.
 
     Parameters
     ----------
@@ -186,8 +190,8 @@ class DataLoader(gluon.data.DataLoader):
     >>> data = mx.gluon.data.ArrayDataset(mx.nd.arange(5), mx.nd.arange(5) * 10)
     >>> loader = gd.DataLoader(data, batch_size=2, shuffle=False)
     >>> for batch in loader:
-    ...     data, label = batch
-    ...     print(label.asnumpy(), batch.global_size)
+    ...     for data, label in batch.split(mx.cpu()):
+    ...         print(label.asnumpy(), batch.global_size)
     [ 0. 10.] 2
     [20. 30.] 2
     [40.] 1

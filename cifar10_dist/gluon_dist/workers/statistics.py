@@ -15,7 +15,8 @@ def average_statistics(net: protocols.Block, workers: Optional[Workers] = None) 
     """Average BatchNorm's running mean and variance over all devices of all workers.
 
     Each device moves its own while it trains. So workers with equal weights would report different
-    accuracies. All workers make this call before they evaluate or save. Horovod has no such
+    accuracies. All workers make this call before they evaluate or save the network;
+    :class:`Checkpoint` does not make it. Horovod has no such
     function: there each worker keeps its own.
 
     Parameters
@@ -47,7 +48,8 @@ def average_statistics(net: protocols.Block, workers: Optional[Workers] = None) 
         return
     num_devices = len(params[0].list_ctx())
     sums = [sum(data.asnumpy() for data in param.list_data()) for param in params]
-    total = workers.all_reduce(np.float32(np.concatenate([*map(np.ravel, sums), [num_devices]])))
+    own = np.float32(np.concatenate([*map(np.ravel, sums), [num_devices]]))
+    total = workers.collectives.all_gather(own).sum(axis=0)  # by rank: the same in every run
     mean = total[:-1] / total[-1]
     ends = np.cumsum([part.size for part in sums])
     for param, values in zip(params, np.split(mean, ends[:-1])):

@@ -50,7 +50,8 @@ def job(program, *options, workers=0, launcher=(), also="", quiet=False):
         path = ROOT / "notebooks" / path
     words = ["python", path.resolve(), *options]
     if workers:
-        words = ["python", ROOT / "tools/launch.py", "-n", workers, "-s", 1, *launcher, *words]
+        launch = ["python", ROOT / "tools/launch.py", "-n", workers, "-s", 1, "--no-prepare"]
+        words = [*launch, *launcher, *words]
     shown = " ".join(_plain(str(word)) for word in words)
     real = [str(word).replace("scratch/", f"{SCRATCH.name}/") for word in words]
     command = [sys.executable if word == "python" else word for word in real]

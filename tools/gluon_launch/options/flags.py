@@ -89,7 +89,7 @@ FLAGS = {
         Flag("--timeout", seconds, 0, "S", "limit for the whole job; default: no limit"),
         Flag("--stall-timeout", seconds, 0, "S", "limit for silence of all processes; default: no limit"),
         Flag("--grace", seconds, contract.SAVE_GRACE_S, "S", "time for workers to save after a request to stop; default 15"),
-        Flag("--max-restarts", whole, 0, "N", "start the whole job again after a failure (later than --min-uptime), up to N times; default 0"),
+        Flag("--max-restarts", whole, 0, "N", "start the whole job again after a failure that came after --min-uptime (30 s), up to N times; default 0"),
         Flag("--min-uptime", seconds, 30, "S", "do not restart a job that failed sooner; default 30"),
     ),
 }

@@ -4,7 +4,7 @@ TEXT = """\
 The command begins at the first word that is not an option. Everything from there on belongs to the
 command. One word is a line for `sh -c`; several are a program and its arguments, passed on as they
 are, with variables in front (FOO=1 python …) set. The command runs in every role: a scheduler or
-server never returns from `import mxnet`.
+server never returns from `import mxnet`, and what stands before it is run in every role.
 
 definitions
   scheduler  one process that brings the others together; runs on the first host
@@ -106,9 +106,9 @@ what happens on failure
     save after the same step (dist_async: soon) and end with 75.
   --max-restarts N: after a failure other than 2 the whole job starts again, up to N times, if it
     ran longer than --min-uptime. A worker that ends with 75 asks to be started again: this counts
-    as a restart, too, but may happen within --min-uptime, though not twice in a row. If a host is
-    away, the restart waits for it, up to --start-timeout. Without restarts left, 75 ends the job
-    with 75.
+    as a restart, too, and once also within --min-uptime; a second 75 within it ends the job. If a
+    host is away, the restart waits for it, up to --start-timeout. Without restarts left, 75 ends
+    the job with 75.
 
 exit status
   0    all workers ended with 0

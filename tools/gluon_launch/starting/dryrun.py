@@ -8,9 +8,7 @@ from gluon_launch.job import job as jobs
 from gluon_launch.job.environment import ABOUT_HIDDEN, mask_words, secrets
 from gluon_launch.starting import brought, contents, local, rsync, ssh
 
-NOT_BROUGHT = (
-    "# By hand, MXNet stays as it is in programs that do not import gluon_dist: --no-prepare"
-)
+NOT_BROUGHT = "# By hand, MXNet stays as it is where a program does not import gluon_dist."
 PORT = 9091  # of the scheduler, without --port
 # The address of a host that routes to the scheduler's, or that of an interface. It is announced in
 # octal: see addresses.py.
