@@ -450,6 +450,23 @@ def test_what_the_launcher_sets_is_taken_from_nobody_else(tmp_path):
     assert "[worker 0] 1\n" in job.stdout
 
 
+@pytest.mark.parametrize(
+    "text, servers",
+    [
+        ("import mxnet\nimport horovod.mxnet as hvd\n", 0),
+        ("from horovod import mxnet as hvd\n", 0),
+        ("try:\n    import horovod.mxnet as hvd\nexcept ImportError:\n    hvd = None\n", 2),
+        ("import horovodlike\n", 2),
+    ],
+)
+def test_a_program_that_cannot_do_without_horovod_gets_no_servers(tmp_path, text, servers):
+    script = tmp_path / "own program.py"
+    script.write_text(text)
+    for command in (["python", str(script), "--lr", "1"], [f"python '{script}' 2>&1"]):
+        assert plan(parse_args(["-n", "2", *command]), {}).count("server") == servers
+        assert plan(parse_args(["-n", "2", "-s", "1", *command]), {}).count("server") == 1
+
+
 def test_containers_on_one_machine_share_its_processors():
     """Of three the first and the last are on one."""
     job = plan(parse_args(["-n", "3", "-s", "0", "--launcher", "yarn", "x"]), {})

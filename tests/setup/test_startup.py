@@ -2,12 +2,15 @@
 
 import os
 import pathlib
+import pickle
 import shutil
 import subprocess
 import sys
 
 import gluon_dist
+from gluon_dist.setup import patches
 
+import mxnet as mx
 import pytest
 
 TIME_BUDGET_S = 30
@@ -123,3 +126,12 @@ def test_a_host_without_the_package_gets_the_launchers():
     code = "import gluon_dist, sys; print(gluon_dist.__file__, 'mxnet' in sys.modules)"
     words, error = run(code, python=getattr(sys, "_base_executable", sys.executable))
     assert words == [str(PACKAGE / "__init__.py"), "False"] and error == ""
+
+
+def test_without_cloudpickle_a_class_that_pickle_cannot_send_is_refused_in_a_line(monkeypatch):
+    class Local(mx.optimizer.SGD):
+        """Has no name by which a server could find it."""
+
+    monkeypatch.setattr(patches, "cloudpickle", pickle)
+    with pytest.raises(patches.Refused, match="pip install cloudpickle"):
+        patches.ByValue.dumps(Local(), 0)

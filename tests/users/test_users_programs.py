@@ -122,7 +122,7 @@ def test_without_us_a_class_that_the_servers_cannot_take_ends_the_job(tmp_path, 
     job = run(tmp_path, "least_squares.py", *options.split(), with_us=False)
     assert job.status == 1
     assert f"could not do what a worker asked for: {cause}" in job.last_words()
-    assert "hint: `import gluon_dist` before mxnet" in job.last_words()
+    assert "hint: servers take classes of the script" in job.last_words()
 
 
 WAYS = ("sgd", "adam", "sgd scheduler", "both", "both names", "both stores", "both texts")
@@ -155,6 +155,26 @@ def test_programs_without_a_distributed_store_run_apart_and_the_launcher_says_so
     job.finish(timeout=60)
     assert job.status == 0 and job.stdout.count("rank 0") == 2, job.text()
     assert job.stderr.count("no worker made a dist store: 2 programs ran apart") == 1
+
+
+@pytest.mark.horovod
+@pytest.mark.parametrize("servers", [(), ("-s", 0), ("-s", 2)], ids=["unsaid", "0", "2"])
+def test_horovods_programs_are_recognised_or_refused_in_a_line(tmp_path, servers):
+    command = (sys.executable, PROGRAMS / "with_horovod.py")
+    job = launch(tmp_path, "-n", 2, *servers, "--no-check", *command, env={"PYTHONPATH": ""})
+    if 2 in servers:
+        assert job.status == 2 and "Traceback" not in job.text()
+        assert "this program uses Horovod: start the job with -s 0" in job.last_words()
+    else:
+        assert weights(job) == [2, 3]
+        assert ("the program imports Horovod" in job.last_words()) == (not servers)
+
+
+def test_a_store_without_servers_is_refused_in_a_line(tmp_path):
+    command = (sys.executable, PROGRAMS / "first_weights.py")
+    job = launch(tmp_path, "-n", 2, "-s", 0, "--no-check", *command, env={"PYTHONPATH": ""})
+    assert job.status == 2 and "Traceback" not in job.text()
+    assert "-s 0 is for Horovod: this program needs servers" in job.last_words()
 
 
 def test_stores_of_both_kinds_in_one_process_are_refused_in_a_line(tmp_path):

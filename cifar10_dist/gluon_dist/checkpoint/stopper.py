@@ -110,10 +110,8 @@ class Stopper:
                 self._seen = time.monotonic()
             cpu_s = now_s
             if self.is_requested and time.monotonic() - self._seen > self._grace_s:
-                end(
-                    143,
-                    f"no step for {self._grace_s:g} s after the request to stop: not saved; --grace gives more time",
-                )
+                why = f"no step for {self._grace_s:g} s after the request to stop"
+                end(143, f"{why}: not saved; --grace gives more time")
 
     def _take(self, request):
         if request == signal.SIGTERM and time.monotonic() > self._termed + SAME_S:

@@ -45,6 +45,7 @@ AFTER = (
     Change(patches.send_classes_by_value, MXNET),
     Change(shared_store.share_connection, MXNET),
     Change(server_optimizers.keep_servers_up_to_date, MXNET),
+    Change(patches.refuse_horovod_beside_servers, "Horovod 0.28"),
     Change(patches.warn_of_stale_gradients, MXNET),
 )
 # Only where a program asks for it.

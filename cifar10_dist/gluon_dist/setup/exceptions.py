@@ -12,6 +12,12 @@ import traceback
 before_end = []  # functions to call before a process is ended: they let files be finished
 
 
+class Refused(ValueError):
+    """A mistake in the program, told in a line."""
+
+    exit_status = 2
+
+
 def end_on_exceptions(mxnet=None):
     """Set sys.excepthook and sys.unraisablehook: an exception ends this process at once.
 

@@ -16,15 +16,10 @@ class Finder:
     @staticmethod
     def find_spec(name, path=None, target=None):
         """Find mxnet by the other finders, with a loader that does more."""
-        others = [finder for finder in sys.meta_path if finder is not Finder]
-        for finder in others if name == "mxnet" else ():
-            ask = getattr(finder, "find_spec", None)
-            spec = ask(name, path, target) if ask else None
-            if spec is not None:
-                if spec.loader is not None:
-                    spec.loader.exec_module = _prepared(spec.loader.exec_module)
-                return spec
-        return None
+        spec = _by_others(Finder, name, path, target) if name == "mxnet" else None
+        if spec is not None and spec.loader is not None:
+            spec.loader.exec_module = _prepared(spec.loader.exec_module)
+        return spec
 
 
 def _prepared(execute):
@@ -41,6 +36,36 @@ def _prepared(execute):
             changes.correct(module)
 
     return execute_prepared
+
+
+class After:
+    """A finder of one module, which calls a function with it once it has been executed."""
+
+    def __init__(self, name, function):
+        self._name, self._function = name, function
+
+    def find_spec(self, name, path=None, target=None):
+        """Find it by the other finders."""
+        spec = _by_others(self, name, path, target) if name == self._name else None
+        if spec is not None and spec.loader is not None:
+            execute, function = spec.loader.exec_module, self._function
+
+            def execute_and_call(module):
+                execute(module)
+                function(module)
+
+            spec.loader.exec_module = execute_and_call
+        return spec
+
+
+def _by_others(this, name, path, target):
+    """Return what the other finders find."""
+    for finder in sys.meta_path:
+        ask = getattr(finder, "find_spec", None)
+        spec = ask(name, path, target) if ask and finder is not this else None
+        if spec is not None:
+            return spec
+    return None
 
 
 def register():

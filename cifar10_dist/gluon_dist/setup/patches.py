@@ -5,10 +5,12 @@ import base64
 import functools
 import pickle
 import signal
+import sys
 import warnings
 import weakref
 
-from gluon_dist.setup.exceptions import end_with_traceback
+from gluon_dist.setup import environment, finder
+from gluon_dist.setup.exceptions import Refused, end_with_traceback
 
 try:
     import cloudpickle
@@ -94,6 +96,23 @@ def warn_of_stale_gradients(mxnet):
     trainer_class._update = update_and_warn
 
 
+def refuse_horovod_beside_servers(mxnet):
+    """Let ``hvd.init()`` end the worker with a line where the job has servers.
+
+    Nothing tells Horovod its rank there: each worker is rank 0 of 1, and trains alone.
+    """
+    if environment.num_servers() == 0:
+        return
+
+    def refuse(self, *args, **kwargs):
+        raise Refused("this program uses Horovod: start the job with -s 0, without servers")
+
+    def replace(module):
+        module.HorovodBasics.init = refuse
+
+    sys.meta_path.insert(0, finder.After("horovod.common.basics", replace))
+
+
 def send_classes_by_value(mxnet):
     """Let KVStore.set_optimizer send classes of the script itself.
 
@@ -112,7 +131,13 @@ class ByValue:
     @staticmethod
     def dumps(optimizer, protocol):
         """Pickle in plain ASCII: more a command to the servers cannot hold."""
-        text = base64.b64encode(cloudpickle.dumps(optimizer)).decode()
+        try:
+            text = base64.b64encode(cloudpickle.dumps(optimizer)).decode()
+        except (AttributeError, pickle.PicklingError) as error:
+            if cloudpickle is not pickle:
+                raise
+            why = f"the servers cannot take the optimizer: {error}"
+            raise Refused(f"{why}; pip install cloudpickle, which sends such classes") from None
         return pickle.dumps(_Result(pickle.loads, _Result(base64.b64decode, text)), protocol)
 
 

@@ -3,18 +3,13 @@
 import functools
 
 from gluon_dist.setup import environment
+from gluon_dist.setup.exceptions import Refused
 
 BLOCK = 2_500  # keys for the numbers of a store; the next block is for its texts
 MOST = 20  # stores in a process
 OWN = 2 * MOST * BLOCK  # from here on keys are those of collectives.py
 KEYED = ("init", "broadcast", "push", "pull", "pushpull", "row_sparse_pull")
 ASYNC = ("dist_async", "dist_device_async", "dist_async_device")
-
-
-class StoreError(ValueError):
-    """A mistake in the program, told in a line."""
-
-    exit_status = 2
 
 
 def share_connection(mxnet):
@@ -33,7 +28,7 @@ def share_connection(mxnet):
         def __init__(self):
             self.first, self.number = made[0], len(made)
             if self.number == MOST:
-                raise StoreError(f"more than {MOST} distributed stores in a process: use one again")
+                raise Refused(f"more than {MOST} distributed stores in a process: use one again")
             made.append(self)
             self.handle, self._is_p3 = self.first.handle, self.first._is_p3
             self._updater = self._updater_func = self._str_updater_func = None
@@ -49,12 +44,12 @@ def share_connection(mxnet):
         if not kind.startswith("dist"):
             return create(name)
         if environment.num_servers() == 0:  # the scheduler is Horovod's, and would never answer
-            raise StoreError("-s 0 is for Horovod: this program needs servers")
+            raise Refused("-s 0 is for Horovod: this program needs servers")
         if not made:
             made.append(create(name))
             return made[0]
         if (kind in ASYNC) != ("async" in made[0].type):
-            raise StoreError(
+            raise Refused(
                 f"{name}: this process has a store of kind {made[0].type}: its servers are of one "
                 "kind, so use that for all"
             )
@@ -101,10 +96,10 @@ def numbers_of(store, key, is_first):
         if is_first:
             texts.setdefault(key, len(texts))
         if key not in texts:
-            raise StoreError(f"{key!r}: no such key in this store: init it first, on all workers")
+            raise Refused(f"{key!r}: no such key in this store: init it first, on all workers")
         return (2 * store.number + 1) * BLOCK + texts[key]
     if store.number and not 0 <= key < BLOCK:
-        raise StoreError(f"key {key}: a process's second store has keys from 0 to {BLOCK - 1}")
+        raise Refused(f"key {key}: a process's second store has keys from 0 to {BLOCK - 1}")
     return 2 * store.number * BLOCK + key
 
 

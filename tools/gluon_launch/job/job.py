@@ -59,6 +59,11 @@ class Job:
         """How many processes of a role there are (on one host)."""
         return sum(p.role == role and host in (None, p.host) for p in self.processes)
 
+    @property
+    def backend(self):
+        """What the workers exchange gradients by: "ps-lite" through servers, or "horovod"."""
+        return "ps-lite" if self.count("server") else "horovod"
+
     def machine(self, host):
         """The first of the hosts that are one machine, as containers may be."""
         return self.machines.get(host, host)
@@ -194,7 +199,7 @@ def environment(job, process, root, port, address, processors, attempt, interfac
     if process.role == "worker":
         env[contract.RANK] = str(process.rank)
         env[contract.LOCAL_RANK] = str(neighbours.index(process))
-        if not job.count("server"):
+        if job.backend == "horovod":
             env.update(horovod(job, process, neighbours, root, port, interface))
             env.setdefault("HOROVOD_GLOO_TIMEOUT_SECONDS", f"{gloo_timeout_s(job.options)}")
     env.setdefault("PYTHONFAULTHANDLER", "1")  # so that a stack can be had of one that hangs

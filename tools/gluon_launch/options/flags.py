@@ -42,7 +42,7 @@ class Flag:
 FLAGS = {
     "what and where": (
         Flag("-n --num-workers", count, REQUIRED, "N", "number of workers"),
-        Flag("-s --num-servers", servers, None, "N", "number of servers; default: as many as workers; 0: for Horovod"),
+        Flag("-s --num-servers", servers, None, "N", "number of servers; default: as many as workers, 0 if the program imports Horovod"),
         Flag("-H --hostfile", given, None, "HOSTS", "a file of hosts, or names: d1,d2 or d[1-4]"),
         Flag("--launcher", given, None, "NAME", f"{', '.join(WAYS)}; default: ssh with -H, else local"),
         Flag("--sync-dst-dir", given, None, "DIR", "copy this folder to DIR on every host, and run there"),

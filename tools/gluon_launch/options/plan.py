@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 
 from gluon_launch.job.environment import passed
 from gluon_launch.job.hosts import LOCAL, read_hosts
@@ -10,6 +11,8 @@ from gluon_launch.job.statuses import UsageError
 from gluon_launch.starting import allocation
 from gluon_launch.starting.way import PARTICULAR
 from gluon_launch.starting.ways import WAYS
+
+MOST = 1 << 20  # characters of a script that are read
 
 
 def plan(args, environ=os.environ):
@@ -33,7 +36,7 @@ def plan(args, environ=os.environ):
     """
     command = find_command(args)
     way = find_way(args)
-    num_servers = count_servers(args)
+    num_servers = count_servers(args, command)
     check_ssh_options(args)
     target = find_target(args)
     if args.check and args.no_check:
@@ -86,14 +89,30 @@ def find_way(args):
     return WAYS[name]
 
 
-def count_servers(args):
-    """How many servers: as many as workers, if nobody said; none is for Horovod."""
-    num_servers = args.num_workers if args.num_servers is None else args.num_servers
+def count_servers(args, command):
+    """How many servers: as many as workers, if nobody said, and none for Horovod."""
+    num_servers = args.num_servers
+    if num_servers is None:
+        num_servers = 0 if imports_horovod(command) else args.num_workers
     if args.p3 and not num_servers:
         raise UsageError("--p3 is about servers: leave it out with -s 0")
     if num_servers > max(16, 4 * args.num_workers):
         raise UsageError(f"-s {num_servers}: for {args.num_workers} workers that is too many")
     return num_servers
+
+
+def imports_horovod(command):
+    """Is a Python script here the command, and are imports of Horovod among its first statements?
+
+    Not within a `try` or an `if`: such a program may do without.
+    """
+    try:
+        words = command if len(command) > 1 else shlex.split(command[0])
+        script = next(word for word in words if word.endswith(".py"))
+        with open(script, encoding="utf-8", errors="replace") as file:
+            return bool(re.search(r"^(import|from) horovod\b", file.read(MOST), re.MULTILINE))
+    except (StopIteration, ValueError, OSError):
+        return False
 
 
 def check_ssh_options(args):

@@ -113,7 +113,7 @@ def _prepare():
 
 def _wait(job, host):
     """Lines that wait for the end; Horovod's rendezvous does not see it."""
-    if job.count("server") or host != job.hosts[0]:
+    if job.backend == "ps-lite" or host != job.hosts[0]:
         return ["wait"]
     return [
         "trap 'kill \"$rendezvous\" 2>/dev/null || :; wait' EXIT",
@@ -135,7 +135,7 @@ def _addresses(job):
         f"root={root}" if root else f': "${{root:?set it first: the IPv4 address of {first}}}"',
         f"own=$({OF_INTERFACE.format(_names(interface)) if interface else TOWARD_ROOT})",
         f"octal=$({OCTAL})",
-        *([] if job.count("server") else [INTERFACE]),
+        *([INTERFACE] if job.backend == "horovod" else []),
     ]
 
 
@@ -168,7 +168,7 @@ def _start(job, process, is_alone):
             words["HOROVOD_GLOO_IFACE"] = '"$interface"'
     assigned = " ".join(f"{name}={word}" for name, word in sorted(words.items()))
     start = f"# {process}\n{assigned} \\\n  {_quoted(mask_words(job.argv))} &"
-    is_rendezvous = process.role == "scheduler" and not job.count("server")
+    is_rendezvous = process.role == "scheduler" and job.backend == "horovod"
     return f"{start}\nrendezvous=$!" if is_rendezvous else start
 
 

@@ -42,20 +42,18 @@ HINTS = (
     (r"Address already in use|bind failed", None,
      "another program has the port: leave out --port and a free one is taken"),
     (r"could not do what a worker asked for", None,
-     "`import gluon_dist` before mxnet: then servers take your classes; or let the workers update "
-     "(update_on_kvstore=False), which needs that line, too"),
-    (r"No module named 'gluon_dist'", None,
-     "on every host, install it into that Python, `pip install` and the folder of the project, or "
-     "put the folder cifar10_dist on PYTHONPATH"),
+     "servers take classes of the script if MXNet was prepared (no --no-prepare) and that Python "
+     "has cloudpickle; or let the workers update, update_on_kvstore=False"),
+    (r"No module named 'gluon_dist'", None, "leave out --no-prepare, or install it into that Python"),
     (r"module 'numpy' has no attribute '(bool|int|float|complex|object|str)'", None,
-     "`import gluon_dist` before mxnet: it puts back NumPy's old names"),
+     "leave out --no-prepare, or `import gluon_dist` before mxnet: NumPy's old names are put back"),
     (r"lib(gomp|quadmath)\.so\S*: cannot open shared object", None,
      "MXNet needs libraries of the system: apt-get install libgomp1 libquadmath0, or dnf install "
      "libgomp libquadmath; without root, `python -m gluon_dist.setup.libraries` with the job's "
      "Python copies them out of other packages"),
     (r"Possible change in the `batch_size`", None,
-     "servers that update know one batch size: say update_on_kvstore=False to the Trainer, and "
-     "`import gluon_dist` before mxnet"),
+     "servers that update know one batch size: leave out --no-prepare, or `import gluon_dist` "
+     "before mxnet"),
     (r"ModuleNotFoundError|ImportError", None,
      "is this the Python you installed into? with --check the launcher shows what each host has"),
     (r"MemoryError|Cannot allocate memory|bad_alloc|out of memory", None,

@@ -18,7 +18,7 @@ FINISH_S = 15  # for servers and scheduler to end by themselves after the last w
 DUMP_S = 2  # for stacks to be written
 APART = (
     "no worker made a dist store: {} programs ran apart; to train together, give the Trainer "
-    'kvstore="dist_sync" (Horovod\'s programs: -s 0)'
+    'kvstore="dist_sync"'
 )
 UNPREPARED = (
     "{}: MXNet stayed as it is: the command sets PYTHONPATH anew, or its Python does not read it "
@@ -119,7 +119,7 @@ class Attempt:
         if interface:
             addresses = self.own_addresses(everyone, interface=interface)
             return addresses[self.job.hosts[0]], addresses
-        if len(everyone) == 1 and not self.job.count("server"):
+        if len(everyone) == 1 and self.job.backend == "horovod":
             return "127.0.0.1", self.own_addresses(everyone, toward="127.0.0.1")
         if len(everyone) == 1:
             return "127.0.0.1", {everyone[0].host: "127.0.0.1"}
@@ -238,7 +238,7 @@ class Attempt:
         elif not failure:
             self.outcome.is_done = True
             if self.watch.registration.has_workers():
-                if self.job.count("server"):  # Horovod's rendezvous does not see the end
+                if self.job.backend == "ps-lite":  # Horovod's rendezvous does not see the end
                     self.watch.wait(FINISH_S)
             elif self.job.count("worker") > 1 and members.living("scheduler"):
                 self.console.say(APART.format(self.job.count("worker")))

@@ -57,7 +57,7 @@ def question(job, ready, address, is_before_copy):
     create = "create" if is_before_copy else "-"
     by_shell = "sh" if len(job.command) == 1 else "-"
     python = ready["executable"], "-I", "-"
-    horovod = "-" if job.count("server") else "horovod"
+    horovod = "horovod" if job.backend == "horovod" else "-"
     is_asked = job.options.check or not is_before_copy
     program = first_program(job.command) if is_asked else ""
     return {

@@ -153,7 +153,7 @@ class Watch:
         if nodes.complete and not before:
             for name in nodes.wrong():
                 self.outcome.fail(f"{name} was given rank {nodes.nodes[name][0]}", 1, kind="again")
-            if nodes.nodes and not self.job.count("server"):
+            if nodes.nodes and self.job.backend == "horovod":
                 self.outcome.fail("-s 0 is for Horovod: this program needs servers", USAGE)
             self.tell_placement()
         return True
