@@ -66,7 +66,7 @@ def test_a_failed_worker_is_told_with_its_time_and_its_last_line(watch):
     "line, advice",
     [
         ("ModuleNotFoundError: No module named 'gluon_dist'", "install it into that Python"),
-        ("UserWarning: Possible change in the `batch_size` from", "say update_on_kvstore=False"),
+        ("UserWarning: Possible change in the `batch_size` from", "leave out --no-prepare"),
     ],
 )
 def test_what_a_program_of_ones_own_meets_first_comes_with_a_hint(watch, line, advice):

@@ -46,7 +46,7 @@ HINTS = (
      "has cloudpickle; or let the workers update, update_on_kvstore=False"),
     (r"No module named 'gluon_dist'", None, "leave out --no-prepare, or install it into that Python"),
     (r"module 'numpy' has no attribute '(bool|int|float|complex|object|str)'", None,
-     "leave out --no-prepare, or `import gluon_dist` before mxnet: NumPy's old names are put back"),
+     "leave out --no-prepare, or `import gluon_dist` before mxnet: it puts these names back"),
     (r"lib(gomp|quadmath)\.so\S*: cannot open shared object", None,
      "MXNet needs libraries of the system: apt-get install libgomp1 libquadmath0, or dnf install "
      "libgomp libquadmath; without root, `python -m gluon_dist.setup.libraries` with the job's "
