@@ -44,7 +44,8 @@ HINTS = (
     (r"could not do what a worker asked for", None,
      "servers take classes of the script if MXNet was prepared (no --no-prepare) and that Python "
      "has cloudpickle; or let the workers update, update_on_kvstore=False"),
-    (r"No module named 'gluon_dist'", None, "leave out --no-prepare, or install it into that Python"),
+    (r"No module named 'gluon_dist'", None,
+     "leave out --no-prepare, or install it into that Python"),
     (r"module 'numpy' has no attribute '(bool|int|float|complex|object|str)'", None,
      "leave out --no-prepare, or `import gluon_dist` before mxnet: it puts these names back"),
     (r"lib(gomp|quadmath)\.so\S*: cannot open shared object", None,
