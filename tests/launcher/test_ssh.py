@@ -246,7 +246,7 @@ def test_a_copy_may_bring_mxnet_and_the_command(tmp_path):
     assert re.search(r"d2 +ok +\S+ +comes with the copy +ok", job.last_words()), job.text()
     job = launch(CLUSTER, *copying, "--check", "./run.sh", cwd=tmp_path)
     assert re.search(r"d2 +ok +\S+ +not asked +comes with the copy", job.last_words())
-    job = launch(CLUSTER, *copying, *python, cwd=tmp_path)
+    job = launch(CLUSTER, *copying, "--no-prepare", *python, cwd=tmp_path)
     assert job.status == 0 and job.text().count("found") == 5, job.text()
 
 

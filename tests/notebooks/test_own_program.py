@@ -32,7 +32,8 @@ EPOCH = re.compile(
 def run(folder, program, *options, workers=3, launcher=(), status=0):
     """Run a program to its end, without a launcher if ``workers`` is 0."""
     if workers:
-        job = launch(folder, "-n", workers, "-s", 1, *launcher, sys.executable, program, *options)
+        options = ("--no-prepare", *launcher, sys.executable, program, *options)  # plain MXNet
+        job = launch(folder, "-n", workers, "-s", 1, *options)
     else:
         job = launch(folder, *options, program=program)
     assert job.status == status, job.text()

@@ -1,6 +1,7 @@
 """All distributed stores of a process have one connection to the servers, and keys of their own."""
 
 import functools
+import sys
 
 from gluon_dist.setup import environment
 from gluon_dist.setup.exceptions import Refused
@@ -96,7 +97,8 @@ def numbers_of(store, key, is_first):
         if is_first:
             texts.setdefault(key, len(texts))
         if key not in texts:
-            raise Refused(f"{key!r}: no such key in this store: init it first, on all workers")
+            error = sys.modules["mxnet"].MXNetError  # as of other stores: a program may catch it
+            raise error(f"{key!r}: no such key in this store: init it first, on all workers")
         return (2 * store.number + 1) * BLOCK + texts[key]
     if store.number and not 0 <= key < BLOCK:
         raise Refused(f"key {key}: a process's second store has keys from 0 to {BLOCK - 1}")
