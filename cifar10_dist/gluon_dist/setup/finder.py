@@ -17,7 +17,7 @@ class Finder:
     def find_spec(name, path=None, target=None):
         """Find mxnet by the other finders, with a loader that does more."""
         spec = _by_others(Finder, name, path, target) if name == "mxnet" else None
-        if spec is not None and spec.loader is not None:
+        if spec is not None and spec.has_location:  # not a mock of a documentation's
             spec.loader.exec_module = _prepared(spec.loader.exec_module)
         return spec
 

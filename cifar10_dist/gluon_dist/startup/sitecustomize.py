@@ -26,7 +26,7 @@ class Preparing(object):  # noqa: UP004
             ask = getattr(finder, "find_spec", None)
             spec = ask(name, path, target) if ask and finder is not self else None
             if spec is not None:
-                if spec.loader is not None:
+                if spec.has_location:
                     spec.loader.exec_module = prepared(spec.loader.exec_module)
                 return spec
         return None
