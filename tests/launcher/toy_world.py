@@ -36,7 +36,7 @@ class ToyWorld:
         self,
         acts=None,
         logins=None,
-        answers=("port", "address"),
+        answers=("port", "address", "bring"),
         silent_at_s=float("inf"),
         heeds_s=0,
         heeds_with=-signal.SIGTERM,

@@ -43,10 +43,12 @@ class Supervisor:
         self.held = False  # the launcher cannot take output now; all else goes on
         self.mark = self.guard_pid = self.guard_pipe = None
         self.listener = self.claim = None
-        self.folder = self.not_brought = None  # of what was brought, or why there is none
+        self.package = ""  # gluon_dist, packed, which comes in parts
+        self.folder = self.not_brought = None  # where it is, or why it is not
         self.heard = self.beaten = self.looked = time.monotonic()
         self.orders = {  # what the launcher can ask for
             "beat": lambda: None,  # it lives, and was heard
+            "bring": self.bring,
             "hold": self.hold,
             "address": self.find_address,
             "own": self.find_own,
@@ -198,15 +200,20 @@ class Supervisor:
 
     # Orders
 
-    def hold(self, mark, asks=False, package=None):
+    def bring(self, part):
+        """Take a part of the package. The next one waits for the report: pipes may be short."""
+        self.package += part
+        self.report("bring")
+
+    def hold(self, mark, asks=False):
         """Take the name of the variable that marks the try, and start the guard.
 
         With `asks`, a signal to this process is a batch system's request: the launcher decides.
-        `package` is gluon_dist, packed: it makes MXNet right in whatever is started here.
+        What was brought makes MXNet right in whatever is started here.
         """
         self.mark = mark
         try:
-            self.bring(package)
+            self.unpack()
         except OSError as error:
             self.not_brought = f"no place for gluon_dist: {error}; set TMPDIR, or say --no-prepare"
         for number in REQUESTS if asks else ():
@@ -227,12 +234,14 @@ class Supervisor:
         finally:
             os._exit(0)
 
-    def bring(self, package):
-        """Write the files of a package to a folder that only this user can read."""
-        if package is None:
+    def unpack(self):
+        """Write the files of the package to a folder that only this user can read."""
+        if not self.package:
             return
         self.folder = tempfile.mkdtemp(prefix="gluon-dist-")
-        for path, text in json.loads(zlib.decompress(base64.b64decode(package)).decode()).items():
+        for path, text in json.loads(
+            zlib.decompress(base64.b64decode(self.package)).decode()
+        ).items():
             path = os.path.join(self.folder, path)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w", encoding="utf-8") as file:

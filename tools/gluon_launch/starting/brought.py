@@ -12,9 +12,13 @@ HERE = Path(gluon_dist.__file__).resolve().parent
 STARTUP = HERE / "startup"  # what stands at the front of PYTHONPATH
 
 
+LONGEST = 16_000  # characters of a part: on their way to a host are pipes that hold 65,536 bytes
+
+
 @functools.lru_cache(maxsize=1)
-def package():
-    """Return all modules of the package: JSON, compressed, in base64."""
+def parts():
+    """Return all modules of the package: JSON, compressed, in base64, cut into parts."""
     files = sorted(HERE.rglob("*.py"))
     texts = {str(path.relative_to(HERE.parent)): path.read_text("utf-8") for path in files}
-    return base64.b64encode(zlib.compress(json.dumps(texts).encode())).decode()
+    packed = base64.b64encode(zlib.compress(json.dumps(texts).encode(), 9)).decode()
+    return [packed[start : start + LONGEST] for start in range(0, len(packed), LONGEST)]

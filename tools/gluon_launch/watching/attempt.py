@@ -106,10 +106,12 @@ class Attempt:
         if wrong:
             raise Failure("\n".join(wrong), 255)
         self.links.unite()
+        for part in [] if self.job.options.no_prepare else brought.parts():
+            order = "bring", {"part": part}
+            self.watch.ask("bring", dict.fromkeys(self.links.all(), order))
         for number, connection in enumerate(self.links.all()):  # two may be on one machine
             mark = f"{self.mark}_{number}"
-            package = None if self.job.options.no_prepare else brought.package()
-            connection.order("hold", mark=mark, asks=self.job.way.is_batch_system, package=package)
+            connection.order("hold", mark=mark, asks=self.job.way.is_batch_system)
         self.links.order("output", held=self.watch.flow.is_held)  # one that was late has not heard
 
     def find_addresses(self):

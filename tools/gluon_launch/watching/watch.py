@@ -57,6 +57,7 @@ class Watch:
             "resting": self.members.take_resting,
             "prepared": self.members.take_prepared,
             "exit": self.members.take_exit,
+            "bring": pass_over,
             "port": pass_over,
             "address": pass_over,
             "own": pass_over,
