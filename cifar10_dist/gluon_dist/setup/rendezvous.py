@@ -13,7 +13,9 @@ def serve_rendezvous():
     try:
         from horovod.runner.http import http_server
     except ImportError:
-        sys.exit("-s 0 is for Horovod, which is not installed: make setup HOROVOD=1")
+        text = "-s 0 is for Horovod, which is not installed: make setup HOROVOD=1"
+        print(f"error: {text}", file=sys.stderr, flush=True)
+        sys.exit(2)
 
     class Handler(http_server.RendezvousHandler):
         def _put_value(self, scope, key, value):
