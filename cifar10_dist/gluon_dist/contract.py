@@ -22,6 +22,7 @@ GRACE = "LAUNCH_GRACE"  # seconds that workers have to save
 LOCAL_WORKERS = "LAUNCH_LOCAL_WORKERS"  # workers on this host
 LOCAL_RANK = "LAUNCH_LOCAL_RANK"  # this worker's place among them, from 0
 RANK = "LAUNCH_WORKER_ID"
+IGNORE_ERRORS = "LAUNCH_IGNORE_SERVER_ERRORS"  # of updates
 PREPARED = "LAUNCH_PREPARED"  # a file: the process that MXNet was made ready in writes its number
 
 # Exit statuses.

@@ -89,6 +89,15 @@ def test_an_exception_that_a_server_forgets_ends_the_job_though_all_workers_have
     assert "server 0 on localhost: could not do what a worker asked for: KeyError: 3" in said
 
 
+def test_updates_that_failed_on_a_server_are_counted_where_they_are_to_be_passed_over(watch):
+    lines = [text.replace("controller", "updater_handle") for text in (FORGOTTEN, "KeyError: 3")]
+    said = [report for text in lines * 2 for report in writes(text, 1)]
+    scripts = {"worker-0": [exits(0, 5)], "server-0": [said], "scheduler": [writes(CAME, 1)]}
+    assert "server 0 on localhost: an update failed: KeyError: 3" in watch(ToyWorld(scripts))[1]
+    status, said = watch(ToyWorld(scripts), "--ignore-server-errors")
+    assert status == 0 and "server 0: 2 updates failed" in said
+
+
 def test_a_worker_that_prints_the_same_words_is_left_alone(watch):
     lines = writes(FORGOTTEN, 1) + writes("Traceback (most …", 1) + writes("KeyError: 3", 1)
     assert watch(working(lines + exits(0, 5)))[0] == 0

@@ -142,6 +142,35 @@ def test_an_update_that_fails_on_a_server_ends_the_job(tmp_path):
     assert job.status == 1 and "weights" not in job.stdout
     assert re.search(r"server \d on localhost: ended with status 1", job.last_words())
     assert "ValueError: an update that fails" in job.last_words()
+    assert "say --ignore-server-errors" in job.last_words()
+
+
+def test_a_server_may_go_on_after_updates_that_failed_and_counts_them(tmp_path):
+    """Six steps, two parameters; none is updated."""
+    program = (PROGRAMS / "least_squares.py", "--optimizer", "script", "--fails")
+    options = ("--ignore-server-errors", sys.executable, *program)
+    job = launch(tmp_path, "-n", 2, "-s", 1, *options, env={"PYTHONPATH": ""})
+    assert weights(job) == [0, 0, 0, 0]
+    said = "server 0: 12 updates failed, and the job went on as MXNet does; the first"
+    assert f"{said}: ValueError: an update that fails" in job.last_words()
+
+
+ALIKE = [-0.5] * 3 + [0.5] * 3  # weights and biases after the step of `names.py`
+
+
+def test_parameters_that_another_worker_only_counts_otherwise_are_the_same(tmp_path):
+    assert weights(run(tmp_path, "names.py", "counts", with_us=True)) == ALIKE
+
+
+@pytest.mark.parametrize("way, n", [("order", 0), ("chance", 0), ("shapes", 2)])
+def test_parameters_that_another_worker_does_not_have_are_named_in_a_line(tmp_path, way, n):
+    job = run(tmp_path, "names.py", way, with_us=True)
+    assert job.status == 2 and "Traceback" not in job.text()
+    assert f"error: the Trainer's parameter {n} is " in job.last_words()
+
+
+def test_plain_mxnet_swaps_parameters_that_another_worker_sorts_otherwise(tmp_path):
+    assert weights(run(tmp_path, "names.py", "order", with_us=False)) != ALIKE
 
 
 def test_every_worker_has_the_first_weights_before_it_pushes(tmp_path):

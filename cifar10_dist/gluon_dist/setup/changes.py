@@ -9,6 +9,7 @@ from gluon_dist.setup import (
     exceptions,
     patches,
     process,
+    same_parameters,
     server_optimizers,
     shared_store,
 )
@@ -44,6 +45,7 @@ AFTER = (
     Change(patches.finish_queued_work, MXNET),
     Change(patches.send_classes_by_value, MXNET),
     Change(shared_store.share_connection, MXNET),
+    Change(same_parameters.compare_parameters, MXNET),
     Change(server_optimizers.keep_servers_up_to_date, MXNET),
     Change(patches.refuse_horovod_beside_servers, "Horovod 0.28"),
     Change(patches.warn_of_stale_gradients, MXNET),

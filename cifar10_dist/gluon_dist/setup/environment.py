@@ -93,6 +93,11 @@ def max_restarts():
     return _whole((contract.MAX_RESTARTS,), 0)
 
 
+def ignores_server_errors():
+    """Tell whether a server goes on after an update that failed."""
+    return contract.IGNORE_ERRORS in os.environ
+
+
 def grace_s():
     """Return the seconds that workers have to save after a request to stop."""
     return float(os.environ.get(contract.GRACE) or contract.SAVE_GRACE_S)

@@ -67,5 +67,5 @@ def _end_in_callback(unraisable):
     if "ctypes callback" not in (unraisable.err_msg or ""):
         sys.__unraisablehook__(unraisable)
         return
-    print(f"error: MXNet called {unraisable.object!r}, which failed:", file=sys.stderr)
-    end_with_traceback(unraisable.exc_type, unraisable.exc_value, unraisable.exc_traceback)
+    failed = f"MXNet called {unraisable.object!r}, which failed"
+    end_with_traceback(unraisable.exc_type, unraisable.exc_value, unraisable.exc_traceback, failed)

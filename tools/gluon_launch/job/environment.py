@@ -21,6 +21,7 @@ OWN = {
     **dict.fromkeys(("DMLC_TASK_ID", contract.ROLE, contract.JOB, contract.ATTEMPT)),
     **dict.fromkeys((contract.RANK, contract.LOCAL_RANK, contract.LOCAL_WORKERS)),
     **dict.fromkeys((contract.PREPARED,)),
+    contract.IGNORE_ERRORS: "--ignore-server-errors",
     "HOROVOD_SIZE": "-n",
     "HOROVOD_GLOO_IFACE": "--interface",
     "HOROVOD_GLOO_RENDEZVOUS_ADDR": "-H",

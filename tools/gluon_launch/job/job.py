@@ -190,6 +190,8 @@ def environment(job, process, root, port, address, processors, attempt, interfac
             contract.LOCAL_WORKERS: str(len(neighbours)),
         }
     )
+    if process.role == "server" and job.options.ignore_server_errors:
+        env[contract.IGNORE_ERRORS] = "1"
     if process.role == "scheduler":
         env["PS_VERBOSE"] = "2"  # tells which node got which rank: see registration.py
     else:

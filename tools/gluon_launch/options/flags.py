@@ -84,13 +84,14 @@ FLAGS = {
         Flag("--show", roles, None, "WHICH", "show the output of these processes only: worker:0,server:*"),
         Flag("--timestamps", bool, False, None, "put the time in front of every line"),
     ),
-    "time limits (S in seconds) and restarts": (
+    "time limits (S in seconds), restarts, errors": (
         Flag("--start-timeout", seconds, 600, "S", "limit for all processes to find each other; default 600, 0: no limit"),
         Flag("--timeout", seconds, 0, "S", "limit for the whole job; default: no limit"),
         Flag("--stall-timeout", seconds, 0, "S", "limit for silence of all processes; default: no limit"),
         Flag("--grace", seconds, contract.SAVE_GRACE_S, "S", "time for workers to save after a request to stop; default 15"),
         Flag("--max-restarts", whole, 0, "N", "start the whole job again after a failure that came after --min-uptime (30 s), up to N times; default 0"),
         Flag("--min-uptime", seconds, 30, "S", "do not restart a job that failed sooner; default 30"),
+        Flag("--ignore-server-errors", bool, False, None, "go on after an update that failed on a server, as MXNet does; they are counted"),
     ),
 }
 # fmt: on

@@ -87,6 +87,8 @@ what happens on failure
     last lines on the screen say which process failed, where, how, and what it wrote last, with the
     cause if that came before. A worker that ends with 0 stops nobody. When the last worker has
     ended so, the job is done.
+  An update fails on a server, where MXNet would print the exception and go on: the server has
+    failed. With --ignore-server-errors it goes on, and the last lines say how many updates failed.
   A host is silent for 10 s: it counts as lost. Its supervisor ends everything there once the
     launcher has been silent for 10 s, so also after the launcher was killed.
   A worker printed a traceback, began to exit, and does nothing for 10 s: it has failed (MXNet waits

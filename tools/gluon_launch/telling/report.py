@@ -44,6 +44,9 @@ HINTS = (
     (r"could not do what a worker asked for", None,
      "servers take classes of the script if MXNet was prepared (no --no-prepare) and that Python "
      "has cloudpickle; or let the workers update, update_on_kvstore=False"),
+    (r"an update failed: |updater_handle.*, which failed", None,
+     "MXNet itself prints this exception and goes on, with a weight that may not be updated: mend "
+     "the optimizer, or say --ignore-server-errors if that is well"),
     (r"No module named 'gluon_dist'", None,
      "leave out --no-prepare, or install it into that Python"),
     (r"module 'numpy' has no attribute '(bool|int|float|complex|object|str)'", None,

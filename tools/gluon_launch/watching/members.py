@@ -8,9 +8,12 @@ from gluon_launch.job.statuses import describe, shell_status
 from gluon_launch.telling.last_words import LastWords
 from gluon_launch.watching.connection import Connection
 
-FORGOTTEN = re.compile(r"Exception ignored (on|while) calling ctypes callback")  # words of Python
+# Words of Python. A server has two such functions: for what workers ask, and for updates.
+FORGOTTEN = re.compile(r"Exception ignored (?:on|while) calling ctypes callback(.*controller)?")
 TAKEN = re.compile("bind failed|Address already in use")  # by ps-lite, by Horovod's rendezvous
 UNDONE = "could not do what a worker asked for"
+NOT_UPDATED = "an update failed"
+PASSED_OVER = "{}: {} updates failed, and the job went on as MXNet does; the first: {}"
 STANDSTILL = """\
 {ended} came to the end of the program, and {others} stands still: it waits for a push
 that does not come. Did they take the same number of steps? Then the last pushes were not sent:
@@ -31,7 +34,8 @@ class Member:
     said: LastWords = field(default_factory=LastWords)
     rests: str = ""  # "waits" or "in its exit": it has neither written nor computed for a while
     prepared: bool = False  # MXNet was made ready in it
-    has_forgotten: bool = False  # an exception in a callback, which Python printed
+    forgotten: str = ""  # what failed by an exception that Python is printing
+    passed_over: list = field(default_factory=list)  # such exceptions, where that is wanted
 
 
 class Members:
@@ -43,7 +47,8 @@ class Members:
         The Member with each name; empty until the processes are started.
     """
 
-    def __init__(self, world, outcome, links, console, record):
+    def __init__(self, world, outcome, links, console, record, ignores_errors):
+        self.ignores_errors = ignores_errors  # of updates on servers
         self.world, self.outcome, self.links = world, outcome, links
         self.console, self.record = console, record
         self.by_name = {}
@@ -100,11 +105,22 @@ class Members:
 
     def find_forgotten(self, member, text):
         """A server goes on after an exception in a callback, and ruins the weights: end it."""
-        if FORGOTTEN.match(text):
-            member.has_forgotten = True
-        elif member.has_forgotten and not re.match(r"\s|Traceback ", text):
-            member.has_forgotten = False
-            self.outcome.fail(f"{UNDONE}: {text}", 1, member, late=True)
+        found = FORGOTTEN.match(text)
+        if found:
+            member.forgotten = UNDONE if found[1] else NOT_UPDATED
+        elif member.forgotten and not re.match(r"\s|Traceback ", text):
+            what, member.forgotten = member.forgotten, ""
+            if what == NOT_UPDATED and self.ignores_errors:
+                member.passed_over.append(text)
+            else:
+                self.outcome.fail(f"{what}: {text}", 1, member, late=True)
+
+    def tell_passed_over(self):
+        """Say how many updates failed on each server, where the job was to go on."""
+        for member in self.by_name.values():
+            if member.passed_over:
+                first, count = member.passed_over[0], len(member.passed_over)
+                self.console.say(PASSED_OVER.format(member.process, count, first))
 
     def take_hung(self, connection, name):
         """A process hangs in its exit: that is a failure of a worker only."""

@@ -39,7 +39,8 @@ class Watch:
         self.events = world.events()  # of all connections
         self.outcome = Outcome(world)
         self.links = Links(job, world, self.events, self.outcome, console, record)
-        self.members = Members(world, self.outcome, self.links, console, record)
+        ignores_errors = job.options.ignore_server_errors
+        self.members = Members(world, self.outcome, self.links, console, record, ignores_errors)
         self.registration = Registration()
         self.limits = Limits(job, world, self.outcome, self.registration, self.members)
         self.flow = Flow(self.links, [*console.writers, record.writer])

@@ -1,0 +1,102 @@
+"""Do all workers have the same parameters? Asked before a Trainer first exchanges them."""
+
+import collections
+import functools
+import hashlib
+import json
+import re
+
+from gluon_dist.setup.exceptions import Refused
+
+LAST_KEY = 215_327  # ps-lite multiplies keys by 9973 in 32 bits
+DIFFERENT = (
+    "the Trainer's parameter {} is {} on worker 0, but {} on worker {}. MXNet adds up the "
+    "gradients of the n-th parameters: build the network alike on all workers, with names that do "
+    "not depend on chance (prefix=)"
+)
+
+
+def compare_parameters(mxnet):
+    """Refuse a Trainer whose n-th parameter has another name or shape on another worker.
+
+    A Trainer sorts parameters by name, and MXNet adds up gradients by their places. Where names
+    come from chance, a parameter is trained with the gradients of another.
+    """
+    store_class, trainer_class = mxnet.kvstore.KVStore, mxnet.gluon.Trainer
+    comparison = Comparison(mxnet)
+    compress, init_kvstore = store_class.set_gradient_compression, trainer_class._init_kvstore
+
+    @functools.wraps(compress)
+    def compress_and_note(self, compression_params):
+        comparison.is_exact = False
+        compress(self, compression_params)
+
+    @functools.wraps(init_kvstore)
+    def init_and_compare(self):
+        init_kvstore(self)
+        if self._distributed and comparison.is_exact and isinstance(self._kvstore, store_class):
+            comparison.compare(self._params, self._kvstore)
+
+    store_class.set_gradient_compression = compress_and_note
+    trainer_class._init_kvstore = init_and_compare
+
+
+class Comparison:
+    """Compares parameters over all workers, by messages under keys of its own.
+
+    Attributes
+    ----------
+    is_exact : bool
+        No store of this process compresses what is pushed.
+    """
+
+    def __init__(self, mxnet):
+        self._mxnet, self._next_key, self.is_exact = mxnet, LAST_KEY + 1, True
+
+    def compare(self, params, store):
+        """Raise Refused with the first parameter that another worker does not have there."""
+        forms = [f" {p.shape} {p.dtype}" for p in params]
+        alike = [name + form for name, form in zip(without_counts(p.name for p in params), forms)]
+        own = json.dumps([alike, [p.name + form for p, form in zip(params, forms)]]).encode()
+        digest = hashlib.sha256("\n".join(alike).encode()).digest()
+        rows = self._gather(store, [len(own), *digest], 1 + len(digest))
+        if all(row[1:] == rows[0][1:] for row in rows):
+            return
+        texts = self._gather(store, own, max(row[0] for row in rows))
+        known = [json.loads(bytes(text[: row[0]])) for text, row in zip(texts, rows)]
+        for worker, (found, shown) in enumerate(known):
+            for n in range(max(len(found), len(known[0][0]))):
+                if found[n : n + 1] != known[0][0][n : n + 1]:
+                    first, other = (" ".join(each[n : n + 1]) for each in (known[0][1], shown))
+                    raise Refused(DIFFERENT.format(n, first or "none", other or "none", worker))
+
+    def _gather(self, store, values, length):
+        """Give every worker the whole numbers below 2**24 of all, filled up with zeros."""
+        store = getattr(store, "first", store)  # only the first one has keys of any size
+        count, nd = store.num_workers, self._mxnet.nd
+        self._next_key -= count
+        filled = nd.array([*values, *[0] * (length - len(values))], dtype="float32")
+        store.push(self._next_key + store.rank, filled)  # the first: kept as it is
+        nd.waitall()
+        store._barrier()
+        rows = [nd.zeros(length) for _ in range(count)]
+        for n, row in enumerate(rows):
+            store.pull(self._next_key + n, out=row)
+        return [row.asnumpy().astype(int).tolist() for row in rows]
+
+
+def without_counts(names):
+    """Return names whose numbers are replaced by their places among those that occur there.
+
+    A worker that has made one more network counts from another number on: dense4, dense5 are
+    dense0, dense1 elsewhere. But dense9, dense10 have another order by name than dense8, dense9.
+    """
+    names, numbers = list(names), collections.defaultdict(set)
+    for name in names:
+        for found in re.finditer(r"\d+", name):
+            numbers[name[: found.start()]].add(int(found[0]))
+
+    def place(found):
+        return str(sorted(numbers[found.string[: found.start()]]).index(int(found[0])))
+
+    return [re.sub(r"\d+", place, name) for name in names]
