@@ -54,13 +54,24 @@ def add(venv):
     folder = cache / "cifar10_dist" / "horovod" / "-".join([*fits.split(), wanted])
     log = folder.parent / "build.log"
     folder.parent.mkdir(parents=True, exist_ok=True)
-    if not folder.exists():
-        build(python, fits.split()[0], folder, log)
-    install = [*pip(venv), "install", "--force-reinstall", *folder.iterdir(), *CONSTRAINTS]
-    write_down(log, *install, **pip_settings(venv))
+    with open(folder.parent / "lock", "w") as lock:  # setup may run in several clones at once
+        _wait_for(lock)
+        if not folder.exists():
+            build(python, fits.split()[0], folder, log)
+        install = [*pip(venv), "install", "--force-reinstall", *folder.iterdir(), *CONSTRAINTS]
+        write_down(log, *install, **pip_settings(venv))
     stamp.write_text(wanted)
     print(f"Installed Horovod in {venv.name}, from {folder}.")
     return 0
+
+
+def _wait_for(lock):
+    """Take the lock of the cache; say so if another process has it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("Another setup is building Horovod: waiting for it ...", flush=True)
+        fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def build(python, mxnet, folder, log):

@@ -1,5 +1,7 @@
 """make_venv.py, run as `make setup` runs it, on a project that asks for no packages."""
 
+import fcntl
+import hashlib
 import os
 import platform
 import shutil
@@ -258,3 +260,23 @@ def test_a_folder_that_is_no_environment_is_left_alone(project):
     status, said = make(project, "--python", PYTHON, "--venv", str(project / "mine"))
     assert (status, said.count("\n")) == (2, 1)
     assert (project / "mine" / "thesis.txt").exists()
+
+
+def test_horovods_setup_waits_for_one_in_another_clone(tmp_path):
+    """One lock for all clones, as the wheel that they build is one."""
+    python = tmp_path / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\necho mxnet==0 cpython platform\n")
+    python.chmod(0o755)
+    cache = tmp_path / "cifar10_dist" / "horovod"
+    cache.mkdir(parents=True)
+    command = [sys.executable, make_horovod.__file__, "1", "--venv", tmp_path / "venv"]
+    env = dict(os.environ, XDG_CACHE_HOME=str(tmp_path))
+    with open(cache / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        waiting = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
+        assert "waiting for it" in waiting.stdout.readline()
+        wanted = hashlib.sha256(make_horovod.REQUIREMENTS.read_bytes()).hexdigest()[:12]
+        (cache / f"mxnet==0-cpython-platform-{wanted}").mkdir()  # the other one has built it
+    assert waiting.communicate(timeout=60)[0].startswith("Installed Horovod")
+    assert waiting.returncode == 0
