@@ -78,6 +78,36 @@ def test_a_sitecustomize_that_fails_is_told_by_python_and_the_rest_works(tmp_pat
     assert words == ["True"] and error.splitlines()[-1] == "ValueError: own"
 
 
+def test_one_that_imports_no_other_begins_it_by_its_entry_point(tmp_path):
+    """As that of opentelemetry-instrument."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "from importlib import metadata\n"
+        "for distribution in metadata.distributions():\n"
+        "  for entry in distribution.entry_points:\n"
+        "    if entry.group == 'opentelemetry_pre_instrument': entry.load()()"
+    )
+    places = os.pathsep.join([str(tmp_path), str(PACKAGE / "startup")])
+    assert run(IMPORTS, PYTHONPATH=places)[0] == ["True"]
+
+
+def test_a_finder_that_asks_all_others_prepares_it_once():
+    """As that of ddtrace-run."""
+    code = """if True:
+        import importlib.util, sys
+        class Asking:
+            is_asking = False
+            def find_spec(self, *args):
+                if self.is_asking: return None
+                self.is_asking = True
+                try: return importlib.util.find_spec(args[0])
+                finally: self.is_asking = False
+        sys.meta_path.insert(1, Asking())
+        import mxnet
+        plain = mxnet.kvstore.KVStore.set_optimizer.__wrapped__
+        print(hasattr(plain, "__wrapped__"))"""
+    assert run(code) == (["False"], "")
+
+
 def test_a_failure_to_prepare_ends_the_process_with_one_line(tmp_path):
     """Python would print what fails in sitecustomize, and go on."""
     words, error = run("import mxnet; print('on')", LAUNCH_LOCAL_WORKERS="many", status=1)

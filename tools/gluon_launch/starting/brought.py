@@ -17,8 +17,8 @@ LONGEST = 16_000  # characters of a part: on their way to a host are pipes that 
 
 @functools.lru_cache(maxsize=1)
 def parts():
-    """Return all modules of the package: JSON, compressed, in base64, cut into parts."""
-    files = sorted(HERE.rglob("*.py"))
+    """Return all files of the package: JSON, compressed, in base64, cut into parts."""
+    files = sorted([*HERE.rglob("*.py"), *STARTUP.glob("*.dist-info/*")])
     texts = {str(path.relative_to(HERE.parent)): path.read_text("utf-8") for path in files}
     packed = base64.b64encode(zlib.compress(json.dumps(texts).encode(), 9)).decode()
     return [packed[start : start + LONGEST] for start in range(0, len(packed), LONGEST)]
