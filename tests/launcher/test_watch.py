@@ -66,6 +66,10 @@ def test_a_failed_worker_is_told_with_its_time_and_its_last_line(watch):
     "line, advice",
     [
         ("ModuleNotFoundError: No module named 'gluon_dist'", "install it into that Python"),
+        ("ModuleNotFoundError: No module named 'mxnet'", "is this the Python you installed into?"),
+        ("ModuleNotFoundError: No module named 'sacremoses'", "or a library that it uses, needs"),
+        ("AssertionError: Cannot save states for distributed training", "let the workers update"),
+        ("terminate called without an active exception", "leave out --no-prepare"),
         ("UserWarning: Possible change in the `batch_size` from", "leave out --no-prepare"),
     ],
 )

@@ -125,7 +125,7 @@ def test_without_us_a_class_that_the_servers_cannot_take_ends_the_job(tmp_path, 
     assert "hint: servers take classes of the script" in job.last_words()
 
 
-WAYS = ("sgd", "adam", "sgd scheduler", "both", "both names", "both stores", "both texts")
+WAYS = ("sgd", "adam", "sgd scheduler", "sgd array", "both", "both names", "both stores", "both texts")
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -7,6 +7,7 @@ from typing import Callable, NamedTuple
 from gluon_dist.setup import (
     environment,
     exceptions,
+    order,
     patches,
     process,
     same_parameters,
@@ -43,7 +44,9 @@ AFTER = (
     Change(exceptions.end_on_exceptions, "every version of Python"),
     Change(patches.wait_for_weights, MXNET),
     Change(patches.finish_queued_work, MXNET),
+    Change(patches.tell_unused_store, MXNET),
     Change(patches.send_classes_by_value, MXNET),
+    Change(order.keep_order, MXNET),
     Change(shared_store.share_connection, MXNET),
     Change(same_parameters.compare_parameters, MXNET),
     Change(server_optimizers.keep_servers_up_to_date, MXNET),

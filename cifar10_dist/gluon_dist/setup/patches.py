@@ -17,6 +17,10 @@ try:
 except ImportError:  # not everywhere: a server then ends with the name that it does not find
     cloudpickle = pickle
 
+UNUSED = (
+    "gluon_dist: this worker trained alone: the program made a dist store, but its Trainer does not "
+    "use it: gluon.Trainer(..., kvstore=store)"
+)
 stores = weakref.WeakSet()  # of this process
 STALE = (
     "{}: no new gradient on this worker, and ignore_stale_grad: it has pushed an earlier one, and "
@@ -73,6 +77,30 @@ def finish_queued_work(mxnet):
             store.handle = None  # so that nothing is left for a second time
 
     atexit.register(finish)
+
+
+def tell_unused_store(mxnet):
+    """Add an exit handler that says so if the Trainers of a program did not use its dist store.
+
+    ``gluon.Trainer`` without ``kvstore=`` trains each worker alone, also beside such a store.
+    """
+    trainer_class = mxnet.gluon.Trainer
+    update, alone = trainer_class._update, []
+
+    @functools.wraps(update)
+    def update_and_note(self, *args, **kwargs):
+        if not self._distributed:
+            alone[:] = [True]
+        update(self, *args, **kwargs)
+
+    def tell():
+        made = [store for store in stores if "dist" in store.type]
+        is_used = any(hasattr(store, "unsettled") for store in made)  # something was pushed
+        if alone and made and not is_used and environment.num_workers() > 1:
+            print(UNUSED, file=sys.stderr, flush=True)
+
+    trainer_class._update = update_and_note
+    atexit.register(tell)
 
 
 def warn_of_stale_gradients(mxnet):

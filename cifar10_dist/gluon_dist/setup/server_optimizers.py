@@ -1,14 +1,23 @@
 """Servers that update the weights with a copy of an optimizer: the copy follows the original."""
 
+import contextlib
 import functools
+import operator
+import pickle
 import weakref
 from numbers import Number
 
+from gluon_dist.setup.patches import cloudpickle
 from gluon_dist.setup.shared_store import BLOCK, place_of
 
 CONTROL, MULTI_PRECISION = 0, 1  # what a worker's command to the servers is about: kvstore.py
 COUNTERS = ("num_update", "begin_num_update")  # which the servers count for themselves
 FACTORS = ("lr_mult", "wd_mult")
+# What is told by itself, or is MXNet's own record.
+APART = (
+    *("lr_scheduler", "param_dict", "idx2name", "sym_info", *FACTORS),
+    *("_index_update_count", "_all_index_update_counts"),
+)
 
 
 def keep_servers_up_to_date(mxnet):
@@ -33,6 +42,7 @@ def keep_servers_up_to_date(mxnet):
             return set_optimizer(self, optimizer)
         known[optimizer] = found = settings(optimizer)
         self.optimizer_of_servers = optimizer
+        self.compared, self.seen = set(), []
         changes = {name: found[name] for name in FACTORS}
         names = optimizer.idx2name  # of the n-th text that is a key
         changes["idx2name"] = {**names, **{BLOCK + n: name for n, name in names.items()}}
@@ -40,24 +50,33 @@ def keep_servers_up_to_date(mxnet):
         if optimizer.multi_precision:
             self._send_command_to_servers(MULTI_PRECISION, "")
 
-    def tell_changes(store):
+    def tell_changes(store, key):
+        """Tell what has changed; all is compared once a step, and where an attribute is new."""
         optimizer = store.optimizer_of_servers
-        now, before = settings(optimizer), known[optimizer]
-        if now == before:
+        keys = key if isinstance(key, (list, tuple)) else [key]
+        seen = [value for _, _, value in _attributes(optimizer)]
+        is_seen = len(seen) == len(store.seen) and all(map(operator.is_, seen, store.seen))
+        if is_seen and store.compared.isdisjoint(keys):
+            store.compared.update(keys)
             return
-        known[optimizer] = now
+        store.compared, store.seen = set(keys), seen
+        now, before = settings(optimizer), known[optimizer]
+        changed = {k: v for k, v in now.items() if k not in before or before[k] != v}
+        if not changed:
+            return
+        before.update(changed)
         if "async" not in store.type:
             mxnet.nd.waitall()  # now all servers have made the last step, and none the next
         if store.rank == 0:
-            changed = {k: v for k, v in now.items() if k not in before or before[k] != v}
-            send(store, optimizer=None, changes=changed)
+            content = {k: v.value if type(v) is Content else v for k, v in changed.items()}
+            send(store, optimizer=None, changes=content)
 
     def telling(call):
         @functools.wraps(call)
-        def tell_and_call(self, *args, **kwargs):
+        def tell_and_call(self, key, *args, **kwargs):
             if hasattr(self, "optimizer_of_servers"):
-                tell_changes(self)
-            return call(self, *args, **kwargs)
+                tell_changes(self, key)
+            return call(self, key, *args, **kwargs)
 
         return tell_and_call
 
@@ -86,10 +105,12 @@ def keep_servers_up_to_date(mxnet):
 
 
 def settings(optimizer):
-    """Return the numbers and texts that an optimizer and its scheduler have, by their names."""
-    found = {"lr_scheduler": optimizer.lr_scheduler, **_plain(optimizer, "")}
-    if optimizer.lr_scheduler is not None:
-        found.update(_plain(optimizer.lr_scheduler, "lr_scheduler."))
+    """Return all that an optimizer and its scheduler have, by the names of their attributes."""
+    found = {"lr_scheduler": optimizer.lr_scheduler}
+    for prefix, name, value in _attributes(optimizer):
+        is_plain = value is None or isinstance(value, (Number, str))
+        if is_plain or name not in APART:
+            found[prefix + name] = value if is_plain else Content(value)
     for name in FACTORS:
         of_params = {key: getattr(param, name) for key, param in optimizer.param_dict.items()}
         found[name] = {**getattr(optimizer, name), **of_params}
@@ -132,9 +153,23 @@ class Copies:
             grad.copyto(weight)
 
 
-def _plain(owner, prefix):
-    return {
-        f"{prefix}{name}": value
-        for name, value in vars(owner).items()
-        if name not in COUNTERS and (value is None or isinstance(value, (Number, str)))
-    }
+class Content:
+    """A list, an array or an object: equal to one with the same content, now and later."""
+
+    def __init__(self, value):
+        self.value, self._text = value, None  # what nothing can send stays as it is
+        with contextlib.suppress(Exception):
+            try:
+                self._text = pickle.dumps(value)
+            except Exception:
+                self._text = cloudpickle.dumps(value)
+
+    def __eq__(self, other):
+        return isinstance(other, Content) and self._text == other._text
+
+
+def _attributes(optimizer):
+    """Return (prefix, name, value) of each attribute of an optimizer and its scheduler."""
+    owners = [("", optimizer), ("lr_scheduler.", optimizer.lr_scheduler)]
+    pairs = [(p, vars(owner).items()) for p, owner in owners if owner is not None]
+    return [(p, name, value) for p, items in pairs for name, value in items if name not in COUNTERS]

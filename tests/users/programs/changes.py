@@ -1,12 +1,13 @@
 """A program that changes rate, decay, batch size and factors of an optimizer while servers update.
 
-    changes.py sgd|adam|both [scheduler | names | stores | texts]
+    changes.py sgd|adam|both [scheduler | array | names | stores | texts]
 
 `both`: two networks with a Trainer each, of different optimizers, on one store; with `names` each
 Trainer gets the kind of the store, with `stores` each a store; with `texts` the program itself uses
 the store, too, with keys of both kinds.
 `scheduler`: the rate is an attribute of a scheduler that the program moves, as GluonCV's scripts
-did; it also reads the rate, for which the scheduler counts its calls.
+did; it also reads the rate, for which the scheduler counts its calls. `array`: it is in an array,
+as Keras keeps it.
 """
 
 import sys
@@ -48,14 +49,14 @@ def main():
 
         def __call__(self, num_update):
             self.asked += 1
-            return self.now
+            return self.now if "scheduler" in sys.argv else float(self.array.asscalar())
 
     store = mx.kv.create("dist_sync")
     kinds = ["sgd", "adam"] if sys.argv[1] == "both" else sys.argv[1:2]
     nets, trainers = [], []
-    scheduler = Moved(BASE) if "scheduler" in sys.argv else None
+    scheduler = Moved(BASE) if {"scheduler", "array"} & {*sys.argv} else None
     if scheduler:
-        scheduler.now = BASE
+        scheduler.now, scheduler.array = BASE, mx.nd.array([BASE])
     for kind in kinds:
         net = gluon.nn.Dense(1, in_units=3)
         net.initialize(mx.init.Zero())
@@ -82,8 +83,10 @@ def main():
             net.weight.lr_mult, net.bias.lr_mult = lr_mult("w", step), lr_mult("b", step)
             trainer.optimizer.wd = decay(step)
             if scheduler:
-                scheduler.now = rate(step)
-                assert trainer.learning_rate == rate(step)
+                if "scheduler" in sys.argv:
+                    scheduler.now = rate(step)
+                scheduler.array[:] = rate(step)
+                assert abs(trainer.learning_rate - rate(step)) < 1e-6
             else:
                 trainer.set_learning_rate(rate(step))
             with autograd.record():

@@ -58,8 +58,16 @@ HINTS = (
     (r"Possible change in the `batch_size`", None,
      "servers that update know one batch size: leave out --no-prepare, or `import gluon_dist` "
      "before mxnet"),
-    (r"ModuleNotFoundError|ImportError", None,
+    (r"terminate called without an active exception", None,
+     "a store outlived MXNet: leave out --no-prepare, or `import gluon_dist` before mxnet"),
+    (r"Cannot (save|load) states for distributed training|Cannot reset distributed KVStore", None,
+     "here the servers have the weights and the optimizer's state: let the workers update, "
+     "update_on_kvstore=False, or --env MXNET_UPDATE_ON_KVSTORE=0 where a library makes the "
+     "Trainer"),
+    (r"No module named '(mxnet|numpy|horovod|gluoncv)'", None,
      "is this the Python you installed into? with --check the launcher shows what each host has"),
+    (r"No module named '[^.']+'", None,
+     "the program, or a library that it uses, needs this module: pip install it into that Python"),
     (r"MemoryError|Cannot allocate memory|bad_alloc|out of memory", None,
      "memory ran out: a smaller --batch-size, or fewer workers on a host"),
     (r"Check failed: (size == to->Size\(\)|lens->size\(\) == keys)", None,

@@ -16,8 +16,10 @@ NOT_UPDATED = "an update failed"
 PASSED_OVER = "{}: {} updates failed, and the job went on as MXNet does; the first: {}"
 STANDSTILL = """\
 {ended} came to the end of the program, and {others} stands still: it waits for a push
-that does not come. Did they take the same number of steps? Then the last pushes were not sent:
-`import gluon_dist` first, or mx.nd.waitall() as the last line (docs/troubleshooting.md)"""
+that does not come. All workers must take the same number of steps{}"""
+PLAIN = """.
+If they did, the last pushes were not sent: leave out --no-prepare, or mx.nd.waitall() as the last
+line"""
 
 
 @dataclass
@@ -47,8 +49,8 @@ class Members:
         The Member with each name; empty until the processes are started.
     """
 
-    def __init__(self, world, outcome, links, console, record, ignores_errors):
-        self.ignores_errors = ignores_errors  # of updates on servers
+    def __init__(self, world, outcome, links, console, record, options):
+        self.options = options
         self.world, self.outcome, self.links = world, outcome, links
         self.console, self.record = console, record
         self.by_name = {}
@@ -110,7 +112,7 @@ class Members:
             member.forgotten = UNDONE if found[1] else NOT_UPDATED
         elif member.forgotten and not re.match(r"\s|Traceback ", text):
             what, member.forgotten = member.forgotten, ""
-            if what == NOT_UPDATED and self.ignores_errors:
+            if what == NOT_UPDATED and self.options.ignore_server_errors:
                 member.passed_over.append(text)
             else:
                 self.outcome.fail(f"{what}: {text}", 1, member, late=True)
@@ -144,7 +146,8 @@ class Members:
         if at_end and waiting and len(at_end) + len(waiting) == len(workers):
             self.has_told_standstill = True
             ended, others = (", ".join(str(m.process) for m in ms) for ms in (at_end, waiting))
-            self.console.say(STANDSTILL.format(ended=ended, others=others))
+            more = PLAIN if self.options.no_prepare else ""
+            self.console.say(STANDSTILL.format(more, ended=ended, others=others))
 
     def take_exit(self, connection, name, status, why=""):
         """A process has ended."""

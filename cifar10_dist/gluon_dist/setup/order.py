@@ -1,0 +1,58 @@
+"""Pushes and pulls of one key happen in the order of their calls, as with other stores."""
+
+import functools
+
+PUSHED = ()  # nothing shows when that is done
+
+
+def keep_order(mxnet):
+    """Let a push to ``dist_sync`` wait for earlier ones to its key, and for pulls asked before it.
+
+    All are queued. Servers count pushes, not workers: a second push that overtakes the end of the
+    first is taken for another worker's, and the sums are wrong. And a pull that is still queued
+    may bring what a later push has made.
+    """
+    store_class = mxnet.kvstore.KVStore
+    push, pull, pushpull = store_class.push, store_class.pull, store_class.pushpull
+
+    def settle(store, key, arrays, is_push):
+        """Wait for what was queued for a key; note the arrays that the next call will fill."""
+        unsettled = vars(store).setdefault("unsettled", {})
+        if "dist" not in store.type or "async" in store.type:
+            return
+        keys = key if isinstance(key, (list, tuple)) else [key]
+        for n, each in enumerate(keys):
+            before = unsettled.get(each)
+            unsettled[each] = list(_flat(arrays if keys is not key else arrays[n : n + 1]))
+            if before:
+                for array in before:
+                    array.wait_to_read()
+            elif before is not None and is_push:
+                mxnet.nd.waitall()
+
+    @functools.wraps(push)
+    def push_in_order(self, key, value, priority=0):
+        settle(self, key, PUSHED, is_push=True)
+        push(self, key, value, priority)
+
+    @functools.wraps(pull)
+    def pull_in_order(self, key, out=None, *args, **kwargs):
+        settle(self, key, () if out is None else out, is_push=False)
+        pull(self, key, out, *args, **kwargs)
+
+    @functools.wraps(pushpull)
+    def pushpull_in_order(self, key, value, out=None, priority=0):
+        settle(self, key, value if out is None else out, is_push=True)
+        pushpull(self, key, value, out, priority)
+
+    store_class.push, store_class.pull = push_in_order, pull_in_order
+    store_class.pushpull = pushpull_in_order
+
+
+def _flat(items):
+    """Yield the arrays of lists within lists."""
+    if isinstance(items, (list, tuple)):
+        for each in items:
+            yield from _flat(each)
+    else:
+        yield items
