@@ -132,6 +132,17 @@ def test_workers_that_stand_still_while_one_is_at_its_end_are_told_once(watch, o
     assert said.count("worker 0 came to the end of the program, and worker 1 stands") == is_told
 
 
+def test_workers_that_all_stand_still_are_told_once(watch):
+    came = writes(CAME, 1) + writes(CAME.replace("0177.00.00.01", "00177.0.0.1"), 1)
+    acts = {"worker-0": [rests("waits", 30) + exits(0, 60)], "scheduler": [came]}
+    acts["worker-1"] = [rests("in its exit", 30) + exits(0, 60)]
+    assert "all workers stand still" not in watch(ToyWorld(acts), "-n", "2")[1]
+    acts["worker-1"] = [rests("waits", 30) + exits(0, 60)]
+    assert watch(ToyWorld(acts), "-n", "2")[1].count("all workers stand still") == 1
+    del acts["scheduler"]  # no store
+    assert "all workers stand still" not in watch(ToyWorld(acts), "-n", "2")[1]
+
+
 def test_a_login_that_hangs_is_given_up(watch):
     """A shell that .bashrc starts in place of the login's may wait for more input: fish does."""
     status, said = watch(ToyWorld(logins={"d1": ["hangs"]}), "-H", "d1,")

@@ -90,7 +90,7 @@ def metadata(wheel):
     """What the wheel says about itself, and the names of the files in it."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-        (about,) = [name for name in names if name.endswith("/METADATA")]
+        (about,) = [name for name in names if re.fullmatch("[^/]+/METADATA", name)]
         return email.message_from_bytes(archive.read(about)), names
 
 
@@ -102,7 +102,7 @@ def asked_for(metadata, extra):
 
 
 def test_a_wheel_holds_all_files_of_the_two_packages_and_no_others(metadata):
-    packed = {name for name in metadata[1] if ".dist-info/" not in name}
+    packed = {name for name in metadata[1] if not re.match("[^/]+\\.dist-info/", name)}
     files = {
         path.relative_to(folder).as_posix()
         for name, folder in PACKAGES.items()

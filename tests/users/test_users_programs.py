@@ -125,7 +125,16 @@ def test_without_us_a_class_that_the_servers_cannot_take_ends_the_job(tmp_path, 
     assert "hint: servers take classes of the script" in job.last_words()
 
 
-WAYS = ("sgd", "adam", "sgd scheduler", "sgd array", "both", "both names", "both stores", "both texts")
+WAYS = (
+    "sgd",
+    "adam",
+    "sgd scheduler",
+    "sgd array",
+    "both",
+    "both names",
+    "both stores",
+    "both texts",
+)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -153,6 +162,36 @@ def test_a_server_may_go_on_after_updates_that_failed_and_counts_them(tmp_path):
     assert weights(job) == [0, 0, 0, 0]
     said = "server 0: 12 updates failed, and the job went on as MXNet does; the first"
     assert f"{said}: ValueError: an update that fails" in job.last_words()
+
+
+def test_a_store_does_what_others_do_and_plain_mxnet_does_not(tmp_path):
+    job = run(tmp_path, "shapes.py", "right", with_us=True)
+    assert job.status == 0 and job.stdout.count("wrong:\n") == 2, job.text()
+    plain = run(tmp_path, "shapes.py", "right", with_us=False)
+    assert "wrong:; second push; pushed array; rate; stale" in plain.stdout, plain.text()
+
+
+REFUSALS = (
+    "key 'b' is begun on worker 0, but 'a' on worker 1",
+    "duplicate init of key 1",
+    "2: no such key in this store",
+    "'other': no such key in this store",
+    "key 100000: a process's first store takes 0 to 39999",
+    "servers lose the rows of row_sparse values",
+    "this store has the connection of one that compresses",
+)
+
+
+def test_what_a_store_cannot_do_right_is_refused(tmp_path):
+    job = run(tmp_path, "shapes.py", "refused", with_us=True)
+    assert "passed" not in job.stdout and "Traceback" not in job.text()
+    for words in REFUSALS:
+        assert job.stdout.count(f"refused: {words}") == 2, job.text()
+
+
+def test_a_trainer_that_does_not_use_the_store_is_told_of(tmp_path):
+    job = run(tmp_path, "shapes.py", "alone", with_us=True)
+    assert job.status == 0 and job.stderr.count("this worker trained alone") == 2, job.text()
 
 
 ALIKE = [-0.5] * 3 + [0.5] * 3  # weights and biases after the step of `names.py`

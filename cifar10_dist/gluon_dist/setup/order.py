@@ -1,4 +1,4 @@
-"""Pushes and pulls of one key happen in the order of their calls, as with other stores."""
+"""A dist store does what other stores do: in the order of the calls, and to no other array."""
 
 import functools
 
@@ -10,10 +10,14 @@ def keep_order(mxnet):
 
     All are queued. Servers count pushes, not workers: a second push that overtakes the end of the
     first is taken for another worker's, and the sums are wrong. And a pull that is still queued
-    may bring what a later push has made.
+    may bring what a later push has made. Of the processor's arrays copies are pushed: MXNet would
+    write what is pulled for their key into them.
     """
     store_class = mxnet.kvstore.KVStore
     push, pull, pushpull = store_class.push, store_class.pull, store_class.pushpull
+    init = store_class.init
+
+    store_class.may_overwrite = False  # what is pushed: its owner does not need it any more
 
     def settle(store, key, arrays, is_push):
         """Wait for what was queued for a key; note the arrays that the next call will fill."""
@@ -33,7 +37,7 @@ def keep_order(mxnet):
     @functools.wraps(push)
     def push_in_order(self, key, value, priority=0):
         settle(self, key, PUSHED, is_push=True)
-        push(self, key, value, priority)
+        push(self, key, copied(self, key, value), priority)
 
     @functools.wraps(pull)
     def pull_in_order(self, key, out=None, *args, **kwargs):
@@ -43,10 +47,25 @@ def keep_order(mxnet):
     @functools.wraps(pushpull)
     def pushpull_in_order(self, key, value, out=None, priority=0):
         settle(self, key, value if out is None else out, is_push=True)
-        pushpull(self, key, value, out, priority)
+        pushpull(self, key, value if out is None else copied(self, key, value), out, priority)
+
+    @functools.wraps(init)
+    def init_with_copies(self, key, value):
+        init(self, key, copied(self, key, value))
 
     store_class.push, store_class.pull = push_in_order, pull_in_order
-    store_class.pushpull = pushpull_in_order
+    store_class.pushpull, store_class.init = pushpull_in_order, init_with_copies
+
+
+def copied(store, key, value):
+    """Return copies of the arrays that MXNet would go on using, one for a key."""
+    if "dist" not in store.type or store.may_overwrite:
+        return value
+    if isinstance(key, (list, tuple)):
+        return [copied(store, None, each) for each in value]
+    arrays = value if isinstance(value, (list, tuple)) else [value]
+    is_kept = len(arrays) == 1 and arrays[0].stype == "default"
+    return arrays[0].copy() if is_kept and arrays[0].context.device_type == "cpu" else value
 
 
 def _flat(items):

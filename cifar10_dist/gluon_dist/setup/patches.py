@@ -18,8 +18,8 @@ except ImportError:  # not everywhere: a server then ends with the name that it 
     cloudpickle = pickle
 
 UNUSED = (
-    "gluon_dist: this worker trained alone: the program made a dist store, but its Trainer does not "
-    "use it: gluon.Trainer(..., kvstore=store)"
+    "gluon_dist: this worker trained alone: the program made a dist store, but its Trainer does "
+    "not use it: gluon.Trainer(..., kvstore=store)"
 )
 stores = weakref.WeakSet()  # of this process
 STALE = (
@@ -107,10 +107,26 @@ def warn_of_stale_gradients(mxnet):
     """Let Trainer._update warn when ``ignore_stale_grad`` makes the workers differ.
 
     A worker without an example in a batch then pushes the gradient of an earlier step, and skips
-    the update that the others make. This is not mended but told.
+    the update that the others make. This is told. Where servers update, MXNet pushes the weights
+    in place of such a gradient; here zeros, and without ``ignore_stale_grad`` it is an error as in
+    one process.
     """
     trainer_class = mxnet.gluon.Trainer
-    update = trainer_class._update
+    update, reduce = trainer_class._update, trainer_class._allreduce_grads
+
+    def arrays(of):
+        """Return the weights and gradients of each device where the servers update, else none."""
+        if not (of._distributed and of._update_on_kvstore) or hasattr(of, "exchange"):
+            return []
+        learned = [p for p in of._params if p.grad_req != "null" and p._stype == "default"]
+        return [pair for p in learned for pair in zip(p.list_data(), p.list_grad())]
+
+    @functools.wraps(reduce)
+    def reduce_fresh(self):
+        for data, grad in arrays(self):
+            if not data._fresh_grad:
+                grad[:] = 0
+        reduce(self)
 
     @functools.wraps(update)
     def update_and_warn(self, ignore_stale_grad=False):
@@ -120,8 +136,10 @@ def warn_of_stale_gradients(mxnet):
             if stale:
                 warnings.warn(STALE.format(stale[0]), stacklevel=3)
         update(self, ignore_stale_grad)
+        for data, _ in arrays(self):
+            data._fresh_grad = False
 
-    trainer_class._update = update_and_warn
+    trainer_class._update, trainer_class._allreduce_grads = update_and_warn, reduce_fresh
 
 
 def refuse_horovod_beside_servers(mxnet):

@@ -9,10 +9,14 @@ import re
 from gluon_dist.setup.exceptions import Refused
 
 LAST_KEY = 215_327  # ps-lite multiplies keys by 9973 in 32 bits
-DIFFERENT = (
+PARAMETERS = (
     "the Trainer's parameter {} is {} on worker 0, but {} on worker {}. MXNet adds up the "
     "gradients of the n-th parameters: build the network alike on all workers, with names that do "
     "not depend on chance (prefix=)"
+)
+TEXTS = (
+    "key {1!r} is begun on worker 0, but {2!r} on worker {3}: MXNet counts texts that are keys, so "
+    "begin them in the same order on all workers"
 )
 
 
@@ -34,15 +38,32 @@ def compare_parameters(mxnet):
     @functools.wraps(init_kvstore)
     def init_and_compare(self):
         init_kvstore(self)
-        if self._distributed and comparison.is_exact and isinstance(self._kvstore, store_class):
-            comparison.compare(self._params, self._kvstore)
+        if self._distributed and isinstance(self._kvstore, store_class):
+            forms = [f" {p.shape} {p.dtype}" for p in self._params]
+            names = [p.name for p in self._params]
+            alike = map("".join, zip(without_counts(names), forms))
+            shown = map("".join, zip(names, forms))
+            comparison.compare(self._kvstore, list(alike), list(shown), PARAMETERS)
+
+    def with_same_texts(call):
+        @functools.wraps(call)
+        def call_with_same_texts(self, key, *args, **kwargs):
+            keys = key if isinstance(key, (list, tuple)) else [key]
+            texts = [each for each in keys if isinstance(each, str)]
+            if texts and "dist" in self.type:
+                comparison.compare(self, texts, texts, TEXTS)
+            return call(self, key, *args, **kwargs)
+
+        return call_with_same_texts
 
     store_class.set_gradient_compression = compress_and_note
+    store_class.init = with_same_texts(store_class.init)
+    store_class.broadcast = with_same_texts(store_class.broadcast)
     trainer_class._init_kvstore = init_and_compare
 
 
 class Comparison:
-    """Compares parameters over all workers, by messages under keys of its own.
+    """Compares lists of texts over all workers, by messages under keys of its own.
 
     Attributes
     ----------
@@ -53,11 +74,11 @@ class Comparison:
     def __init__(self, mxnet):
         self._mxnet, self._next_key, self.is_exact = mxnet, LAST_KEY + 1, True
 
-    def compare(self, params, store):
-        """Raise Refused with the first parameter that another worker does not have there."""
-        forms = [f" {p.shape} {p.dtype}" for p in params]
-        alike = [name + form for name, form in zip(without_counts(p.name for p in params), forms)]
-        own = json.dumps([alike, [p.name + form for p, form in zip(params, forms)]]).encode()
+    def compare(self, store, alike, shown, different):
+        """Raise Refused with the first item that another worker does not have there."""
+        if not self.is_exact or store.num_workers == 1 or store._is_p3:  # P3 pushes later
+            return
+        own = json.dumps([alike, shown]).encode()
         digest = hashlib.sha256("\n".join(alike).encode()).digest()
         rows = self._gather(store, [len(own), *digest], 1 + len(digest))
         if all(row[1:] == rows[0][1:] for row in rows):
@@ -68,7 +89,7 @@ class Comparison:
             for n in range(max(len(found), len(known[0][0]))):
                 if found[n : n + 1] != known[0][0][n : n + 1]:
                     first, other = (" ".join(each[n : n + 1]) for each in (known[0][1], shown))
-                    raise Refused(DIFFERENT.format(n, first or "none", other or "none", worker))
+                    raise Refused(different.format(n, first or "none", other or "none", worker))
 
     def _gather(self, store, values, length):
         """Give every worker the whole numbers below 2**24 of all, filled up with zeros."""
@@ -76,12 +97,14 @@ class Comparison:
         count, nd = store.num_workers, self._mxnet.nd
         self._next_key -= count
         filled = nd.array([*values, *[0] * (length - len(values))], dtype="float32")
+        before, store.may_overwrite = store.may_overwrite, True  # for keys of our own
         store.push(self._next_key + store.rank, filled)  # the first: kept as it is
         nd.waitall()
         store._barrier()
         rows = [nd.zeros(length) for _ in range(count)]
         for n, row in enumerate(rows):
             store.pull(self._next_key + n, out=row)
+        store.may_overwrite = before
         return [row.asnumpy().astype(int).tolist() for row in rows]
 
 

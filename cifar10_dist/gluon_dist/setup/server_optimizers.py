@@ -8,7 +8,7 @@ import weakref
 from numbers import Number
 
 from gluon_dist.setup.patches import cloudpickle
-from gluon_dist.setup.shared_store import BLOCK, place_of
+from gluon_dist.setup.shared_store import place_of, texts_from
 
 CONTROL, MULTI_PRECISION = 0, 1  # what a worker's command to the servers is about: kvstore.py
 COUNTERS = ("num_update", "begin_num_update")  # which the servers count for themselves
@@ -44,8 +44,8 @@ def keep_servers_up_to_date(mxnet):
         self.optimizer_of_servers = optimizer
         self.compared, self.seen = set(), []
         changes = {name: found[name] for name in FACTORS}
-        names = optimizer.idx2name  # of the n-th text that is a key
-        changes["idx2name"] = {**names, **{BLOCK + n: name for n, name in names.items()}}
+        first, names = texts_from(self.number), optimizer.idx2name  # of the n-th text that is a key
+        changes["idx2name"] = {**names, **{first + n: name for n, name in names.items()}}
         send(self, optimizer=optimizer, changes=changes)
         if optimizer.multi_precision:
             self._send_command_to_servers(MULTI_PRECISION, "")
@@ -76,6 +76,8 @@ def keep_servers_up_to_date(mxnet):
         def tell_and_call(self, key, *args, **kwargs):
             if hasattr(self, "optimizer_of_servers"):
                 tell_changes(self, key)
+                if "async" not in self.type:  # else the servers' number is that of all workers
+                    self.optimizer_of_servers._update_count(key)  # for who reads the rate
             return call(self, key, *args, **kwargs)
 
         return tell_and_call

@@ -6,10 +6,21 @@ import sys
 from gluon_dist.setup import environment
 from gluon_dist.setup.exceptions import Refused
 
-BLOCK = 2_500  # keys for the numbers of a store; the next block is for its texts
-MOST = 20  # stores in a process
-OWN = 2 * MOST * BLOCK  # from here on keys are those of collectives.py
+# The keys that servers know: numbers of the first store, then its texts; then those of the others.
+TEXTS, SECOND = 40_000, 50_000
+BLOCK = 1_250  # numbers of another store; as many are for its texts
+MOST = 21  # stores in a process
+OWN = SECOND + 2 * (MOST - 1) * BLOCK  # from one below on keys are gluon_dist's own
 KEYED = ("init", "broadcast", "push", "pull", "pushpull", "row_sparse_pull")
+COMPRESSED = (
+    "this store has the connection of one that compresses: what it pushes would be compressed, "
+    "too; use that store alone, or train without compression"
+)
+SPARSE = (
+    "servers lose the rows of row_sparse values that they only add up: give them an optimizer, "
+    "set_optimizer, or push dense values"
+)
+ALONE = "dist_async keeps the last push only: give this store an optimizer, set_optimizer"
 ASYNC = ("dist_async", "dist_device_async", "dist_async_device")
 
 
@@ -21,7 +32,7 @@ def share_connection(mxnet):
     keys. Two Trainers on a store take the same keys. Here each has its own.
     """
     store_class, trainer_class = mxnet.kvstore.KVStore, mxnet.gluon.Trainer
-    made = []
+    made, compressing = [], []
 
     class SharedStore(store_class):
         """A store with the connection of the first one."""
@@ -46,6 +57,8 @@ def share_connection(mxnet):
             return create(name)
         if environment.num_servers() == 0:  # the scheduler is Horovod's, and would never answer
             raise Refused("-s 0 is for Horovod: this program needs servers")
+        if "async" not in kind and "sync" not in kind:
+            name = kind.replace("dist", "dist_sync", 1)  # the same, but Module looks for the name
         if not made:
             made.append(create(name))
             return made[0]
@@ -65,6 +78,27 @@ def share_connection(mxnet):
 
         return call_numbered
 
+    def pushing(call):
+        @functools.wraps(call)
+        def call_allowed(self, key, value, *args, **kwargs):
+            if compressing and compressing[0] is not self:
+                raise Refused(COMPRESSED)
+            if not (hasattr(self, "optimizer_of_servers") or self.may_overwrite):
+                if "async" in self.type:
+                    raise Refused(ALONE)
+                if _is_row_sparse(value):
+                    raise Refused(SPARSE)
+            return call(self, key, value, *args, **kwargs)
+
+        return call_allowed
+
+    compress = store_class.set_gradient_compression
+
+    @functools.wraps(compress)
+    def compress_and_note(self, compression_params):
+        compressing.append(self)
+        compress(self, compression_params)
+
     init_kvstore = trainer_class._init_kvstore
 
     @functools.wraps(init_kvstore)
@@ -78,33 +112,75 @@ def share_connection(mxnet):
             store = SharedStore()
         if isinstance(store, store_class):
             self._kvstore_params["kvstore"] = store
+            store.may_overwrite = store.may_overwrite or hasattr(self, "exchange")
         init_kvstore(self)
 
     store_class.number = 0
+    store_class.set_gradient_compression = compress_and_note
     for name in KEYED:
-        setattr(store_class, name, numbered(getattr(store_class, name), name in KEYED[:2]))
+        call = getattr(store_class, name)
+        if "push" in name:
+            call = pushing(call)
+        setattr(store_class, name, numbered(call, name in KEYED[:2]))
     for module in (mxnet.kvstore, mxnet.kvstore.base, mxnet.kvstore.kvstore_server):
         module.create = create_or_share
     trainer_class._init_kvstore = init_own_kvstore
 
 
 def numbers_of(store, key, is_first):
-    """Return the keys that the servers know for the keys of a store."""
+    """Return the keys that the servers know for the keys of a store.
+
+    Each is begun once, by all workers. MXNet would take a second time for another worker's push.
+    """
     if isinstance(key, (list, tuple)):
         return [numbers_of(store, each, is_first) for each in key]
-    texts = vars(store).setdefault("texts", {})
+    begun = vars(store).setdefault("begun", {})
+    is_own = store.may_overwrite and not isinstance(key, str) and key >= OWN - 1
+    if is_first and key not in begun:
+        texts = sum(isinstance(each, str) for each in begun)
+        begun[key] = key if is_own else _number(store.number, key, texts)
+        return begun[key]
+    if is_own or (key in begun and not is_first):
+        return begun.get(key, key)
+    error = sys.modules["mxnet"].MXNetError  # as of other stores: a program may catch it
+    if is_first:
+        raise error(f"duplicate init of key {key!r}: init or broadcast it once in a store")
+    raise error(f"{key!r}: no such key in this store: init it first, on all workers")
+
+
+def _is_row_sparse(value):
+    if isinstance(value, (list, tuple)):
+        return any(map(_is_row_sparse, value))
+    return value.stype == "row_sparse"
+
+
+def _number(store, key, texts):
+    """Return the number of a store's key, which comes after so many texts."""
+    start = SECOND + 2 * (store - 1) * BLOCK if store else 0
+    first, most = (TEXTS, SECOND - TEXTS) if not store else (BLOCK, BLOCK)
     if isinstance(key, str):
-        if is_first:
-            texts.setdefault(key, len(texts))
-        if key not in texts:
-            error = sys.modules["mxnet"].MXNetError  # as of other stores: a program may catch it
-            raise error(f"{key!r}: no such key in this store: init it first, on all workers")
-        return (2 * store.number + 1) * BLOCK + texts[key]
-    if store.number and not 0 <= key < BLOCK:
-        raise Refused(f"key {key}: a process's second store has keys from 0 to {BLOCK - 1}")
-    return 2 * store.number * BLOCK + key
+        if texts == most:
+            raise Refused(f"key {key!r}: a process's {_which(store)} store takes {most} texts")
+        return start + first + texts
+    if not 0 <= key < first:
+        raise Refused(f"key {key}: a process's {_which(store)} store takes 0 to {first - 1}")
+    return start + key
+
+
+def _which(store):
+    return "later" if store else "first"
+
+
+def texts_from(store):
+    """Return the index, for its optimizer, of a store's first text."""
+    return BLOCK if store else TEXTS
 
 
 def place_of(number):
-    """Return the store that a key is of, None for those of collectives, and its number there."""
-    return divmod(number, 2 * BLOCK) if number < OWN else (None, number)
+    """Return the store that a key is of, None for those of collectives, and its index there."""
+    if number < SECOND:
+        return 0, number
+    if number >= OWN:
+        return None, number
+    store, index = divmod(number - SECOND, 2 * BLOCK)
+    return store + 1, index

@@ -36,6 +36,7 @@ class Collectives:
 
     def __init__(self, store):
         self._store, self.rank, self.count = store, store.rank, store.num_workers
+        store.may_overwrite = True  # here and in exchanges: no copy is made of what is pushed
         self._is_async = "async" in store.type
         self._next_key = FIRST_KEY
         self._keys = {}  # length -> (key, buffer); dist_async: two first keys, see _keys_for_all

@@ -17,6 +17,10 @@ PASSED_OVER = "{}: {} updates failed, and the job went on as MXNet does; the fir
 STANDSTILL = """\
 {ended} came to the end of the program, and {others} stands still: it waits for a push
 that does not come. All workers must take the same number of steps{}"""
+ALL_REST = """\
+all workers stand still: for a while none has written or computed anything. If each waits for others
+(unequal steps, keys or barriers), this lasts for ever: --stall-timeout S ends such a job, and shows
+where each one waits"""
 PLAIN = """.
 If they did, the last pushes were not sent: leave out --no-prepare, or mx.nd.waitall() as the last
 line"""
@@ -49,8 +53,8 @@ class Members:
         The Member with each name; empty until the processes are started.
     """
 
-    def __init__(self, world, outcome, links, console, record, options):
-        self.options = options
+    def __init__(self, world, outcome, links, console, record, options, registration):
+        self.options, self.registration = options, registration
         self.world, self.outcome, self.links = world, outcome, links
         self.console, self.record = console, record
         self.by_name = {}
@@ -148,6 +152,10 @@ class Members:
             ended, others = (", ".join(str(m.process) for m in ms) for ms in (at_end, waiting))
             more = PLAIN if self.options.no_prepare else ""
             self.console.say(STANDSTILL.format(more, ended=ended, others=others))
+        elif len(workers) > 1 and all(m.ended is None and m.rests for m in workers):
+            if self.registration.has_workers():  # others may wait for a person, or for the time
+                self.has_told_standstill = True
+                self.console.say(ALL_REST)
 
     def take_exit(self, connection, name, status, why=""):
         """A process has ended."""

@@ -39,8 +39,10 @@ class Watch:
         self.events = world.events()  # of all connections
         self.outcome = Outcome(world)
         self.links = Links(job, world, self.events, self.outcome, console, record)
-        self.members = Members(world, self.outcome, self.links, console, record, job.options)
         self.registration = Registration()
+        self.members = Members(
+            world, self.outcome, self.links, console, record, job.options, self.registration
+        )
         self.limits = Limits(job, world, self.outcome, self.registration, self.members)
         self.flow = Flow(self.links, [*console.writers, record.writer])
         self.is_ending = False
