@@ -152,10 +152,11 @@ class Members:
             ended, others = (", ".join(str(m.process) for m in ms) for ms in (at_end, waiting))
             more = PLAIN if self.options.no_prepare else ""
             self.console.say(STANDSTILL.format(more, ended=ended, others=others))
-        elif len(workers) > 1 and all(m.ended is None and m.rests for m in workers):
-            if self.registration.has_workers():  # others may wait for a person, or for the time
-                self.has_told_standstill = True
+        can_wait = self.registration.has_workers()  # else for a person, or for the time
+        if can_wait and len(workers) > 1 and all(m.ended is None and m.rests for m in workers):
+            if not self.has_told_standstill:
                 self.console.say(ALL_REST)
+            self.has_told_standstill = True
 
     def take_exit(self, connection, name, status, why=""):
         """A process has ended."""
