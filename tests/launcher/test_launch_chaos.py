@@ -5,16 +5,18 @@ Ten kills by default, by ssh; `LAUNCH_CHAOS_RUNS=100` for a hundred by ssh and b
 """
 
 import contextlib
+import glob
 import os
 import random
 import re
 import signal
 import sys
+import tempfile
 import time
 
 import pytest
 
-from launching import PROGRAMS, SUM_RANKS, Job, cluster, on_hosts, why_no_cluster
+from launching import PROGRAMS, ROOT, SUM_RANKS, Job, cluster, on_hosts, why_no_cluster
 from on_cluster import about, jobs, on_d1, ports, processes_of_hosts
 
 RUNS = {"ssh": 10}
@@ -25,6 +27,7 @@ if "LAUNCH_CHAOS_RUNS" in os.environ:
 TIME_BUDGET_S = sum(runs * (4 if launcher == "ssh" else 15) for launcher, runs in RUNS.items())
 pytestmark = pytest.mark.long
 BATCH = ("mpi", "slurm", "sge")
+LEAST_SQUARES = ROOT / "tests" / "users" / "programs" / "least_squares.py"  # a user's, unchanged
 SYNC = ("--sync-dst-dir", "/home/ubuntu/job")
 WAIT = "echo up; sleep 100 & python -c 'import time; time.sleep(99)'"
 # What only waits is no loss, and what a program forked is that program's business.
@@ -136,6 +139,8 @@ def end_replaced(job, has_begun):
 def left(launcher, job, before):
     """What is there that should not be: processes, jobs in a queue, ports."""
     found = [*processes_of_hosts().items(), *job.processes().items(), *(ports() - before)]
+    if launcher in ("ssh", "mpi"):  # a batch system kills all at once: the next job removes it
+        found += glob.glob(f"{tempfile.gettempdir()}/gluon-dist-*")
     if not found and launcher in (*CANCEL, "yarn"):
         found = jobs()
     return found
@@ -144,11 +149,14 @@ def left(launcher, job, before):
 def start(folder, launcher, dice):
     """A job on both hosts, and for how long to let it be."""
     check = [] if dice.random() < 0.3 else ["--no-check"]
-    kind, moment = dice.choice([("wait", 3), ("wait", 3), ("train", 12)])
+    kind, moment = dice.choice([("wait", 3), ("train", 12), ("own", 8)])
+    own = f"{sys.executable} {LEAST_SQUARES} --steps 1000000"
     if launcher == "ssh":
-        command = WAIT if kind == "wait" else "python /home/ubuntu/job/sum_ranks.py --sleep 99"
+        trains = "python /home/ubuntu/job/sum_ranks.py --sleep 99"
+        command = {"wait": WAIT, "own": own, "train": trains}[kind]
         return Job(folder, "-n", 2, *on_hosts(), *SYNC, *check, command, cwd=PROGRAMS), moment
-    command = WAIT if kind == "wait" else f"{sys.executable} {SUM_RANKS} --sleep 99"
+    trains = f"{sys.executable} {SUM_RANKS} --sleep 99"
+    command = {"wait": WAIT, "own": own, "train": trains}[kind]
     hosts = ("-H", "d1,d2", "--launcher-option=--allow-run-as-root") if launcher == "mpi" else ()
     words = ("-n", 2, "--launcher", launcher, *hosts, *check, command)
     return Job(folder, *words, cwd=folder, inside="d1"), moment + SLOW.get(launcher, 4)

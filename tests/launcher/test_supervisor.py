@@ -1,6 +1,7 @@
 """Nothing is left, whoever is killed."""
 
 import json
+import fcntl
 import os
 import pathlib
 import shutil
@@ -192,7 +193,7 @@ def test_orders_that_wait_behind_its_text_reach_it(number):
 
 def test_a_process_finds_the_package_in_a_folder_of_its_user(tmp_path):
     """At the front of PYTHONPATH, which never gets an empty element: that is the current folder."""
-    told = "echo $PYTHONPATH; stat -c %a ${LAUNCH_PREPARED%/*}; ls ${PYTHONPATH%%:*}"
+    told = "echo $PYTHONPATH; stat -c %a ${LAUNCH_PREPARED%/*}; ls ${PYTHONPATH%%:*} | grep site"
     for before in ("", "/own"):
         job = Job(tmp_path, "-n", 1, "--no-check", shell(worker0=told), env={"PYTHONPATH": before})
         job.finish(timeout=20)
@@ -203,6 +204,18 @@ def test_a_process_finds_the_package_in_a_folder_of_its_user(tmp_path):
     asked = Job(tmp_path, "-n", 1, "--no-check", "--no-prepare", shell(worker0="env"))
     asked.finish(timeout=20)
     assert asked.status == 0 and "LAUNCH_PREPARED" not in asked.stdout
+
+
+def test_the_folder_of_a_job_that_a_batch_system_killed_whole_goes_with_the_next_one(tmp_path):
+    abandoned, other = tmp_path / "gluon-dist-a", tmp_path / "gluon-dist-b"
+    for folder in (abandoned, other):
+        folder.mkdir()
+        (folder / "lock").touch()
+        os.utime(folder, (0, 0))
+    with open(other / "lock") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        Job(tmp_path, "-n", 1, "--no-check", "true").finish(timeout=20)
+    assert [path.name for path in tmp_path.glob("gluon-dist-*")] == [other.name]
 
 
 def test_without_a_place_for_the_package_nothing_starts_and_a_line_says_so(tmp_path):

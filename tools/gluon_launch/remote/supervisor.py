@@ -10,6 +10,8 @@ killed or stopped.
 """
 
 import base64
+import fcntl
+import glob
 import json
 import os
 import platform
@@ -29,6 +31,28 @@ from protocol import KILL_S, SILENCE_S
 
 REQUESTS = signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU
 MAX_BACKLOG = 1 << 20  # bytes the launcher has not read yet; above it the processes have to wait
+
+
+FOLDER = "gluon-dist-"  # how the folder of the package begins
+SETTLED_S = 60  # a younger folder may not be locked yet
+
+
+def remove_abandoned():
+    """Remove folders of this user whose supervisor and guard were killed, both at once."""
+    for folder in glob.glob(os.path.join(tempfile.gettempdir(), FOLDER + "*")):
+        try:
+            about = os.stat(folder)
+            if about.st_uid != os.getuid() or time.time() - about.st_mtime < SETTLED_S:
+                continue
+            lock = os.open(os.path.join(folder, "lock"), os.O_RDWR)
+        except OSError:  # it has just gone, or is none of ours
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        except OSError:  # somebody holds it: all is well
+            pass
+        os.close(lock)
 
 
 class Supervisor:
@@ -238,7 +262,10 @@ class Supervisor:
         """Write the files of the package to a folder that only this user can read."""
         if not self.package:
             return
-        self.folder = tempfile.mkdtemp(prefix="gluon-dist-")
+        remove_abandoned()
+        self.folder = tempfile.mkdtemp(prefix=FOLDER)
+        lock = os.open(os.path.join(self.folder, "lock"), os.O_CREAT | os.O_RDWR)
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until this process and the guard have ended
         for path, text in json.loads(
             zlib.decompress(base64.b64decode(self.package)).decode()
         ).items():
