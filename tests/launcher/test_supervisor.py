@@ -1,7 +1,7 @@
 """Nothing is left, whoever is killed."""
 
-import json
 import fcntl
+import json
 import os
 import pathlib
 import shutil
@@ -216,6 +216,7 @@ def test_the_folder_of_a_job_that_a_batch_system_killed_whole_goes_with_the_next
         fcntl.flock(held, fcntl.LOCK_EX)
         Job(tmp_path, "-n", 1, "--no-check", "true").finish(timeout=20)
     assert [path.name for path in tmp_path.glob("gluon-dist-*")] == [other.name]
+    shutil.rmtree(other)
 
 
 def test_without_a_place_for_the_package_nothing_starts_and_a_line_says_so(tmp_path):
