@@ -19,8 +19,11 @@ def keep_order(mxnet):
 
     store_class.may_overwrite = False  # what is pushed: its owner does not need it any more
 
-    def settle(store, key, arrays, is_push):
-        """Wait for what was queued for a key; note the arrays that the next call will fill."""
+    def settle(store, key, arrays, is_push=True, pushed=()):
+        """Wait for what was queued for a key; note the arrays that the next call will fill.
+
+        An array that is pushed is waited for by what is queued: backward may still write it.
+        """
         unsettled = vars(store).setdefault("unsettled", {})
         if "dist" not in store.type or "async" in store.type:
             return
@@ -29,14 +32,16 @@ def keep_order(mxnet):
             before = unsettled.get(each)
             unsettled[each] = list(_flat(arrays if keys is not key else arrays[n : n + 1]))
             if before:
+                known = {id(array) for array in _flat(pushed)}
                 for array in before:
-                    array.wait_to_read()
+                    if id(array) not in known:
+                        array.wait_to_read()
             elif before is not None and is_push:
                 mxnet.nd.waitall()
 
     @functools.wraps(push)
     def push_in_order(self, key, value, priority=0):
-        settle(self, key, PUSHED, is_push=True)
+        settle(self, key, PUSHED, pushed=value)
         push(self, key, copied(self, key, value), priority)
 
     @functools.wraps(pull)
@@ -46,7 +51,7 @@ def keep_order(mxnet):
 
     @functools.wraps(pushpull)
     def pushpull_in_order(self, key, value, out=None, priority=0):
-        settle(self, key, value if out is None else out, is_push=True)
+        settle(self, key, value if out is None else out, pushed=value)
         pushpull(self, key, value if out is None else copied(self, key, value), out, priority)
 
     @functools.wraps(init)

@@ -137,8 +137,7 @@ def numbers_of(store, key, is_first):
     begun = vars(store).setdefault("begun", {})
     is_own = store.may_overwrite and not isinstance(key, str) and key >= OWN - 1
     if is_first and key not in begun:
-        texts = sum(isinstance(each, str) for each in begun)
-        begun[key] = key if is_own else _number(store.number, key, texts)
+        begun[key] = key if is_own else _number(store.number, key, begun)
         return begun[key]
     if is_own or (key in begun and not is_first):
         return begun.get(key, key)
@@ -154,11 +153,12 @@ def _is_row_sparse(value):
     return value.stype == "row_sparse"
 
 
-def _number(store, key, texts):
-    """Return the number of a store's key, which comes after so many texts."""
+def _number(store, key, begun):
+    """Return the number of a store's next key."""
     start = SECOND + 2 * (store - 1) * BLOCK if store else 0
     first, most = (TEXTS, SECOND - TEXTS) if not store else (BLOCK, BLOCK)
     if isinstance(key, str):
+        texts = sum(isinstance(each, str) for each in begun)
         if texts == most:
             raise Refused(f"key {key!r}: a process's {_which(store)} store takes {most} texts")
         return start + first + texts
