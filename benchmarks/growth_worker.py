@@ -21,7 +21,7 @@ parser.add_argument("--backward", type=float, default=0.4, help="seconds, of all
 parser.add_argument("--steps", type=int, default=8)
 parser.add_argument("--slow", type=float, default=1.0, help="times as long: the last worker")
 parser.add_argument("--two-bits", type=int, choices=(0, 1), default=0, help="in each push")
-parser.add_argument("--numbers", type=int, default=100, help="that are exchanged at once")
+parser.add_argument("--numbers", type=int, default=40, help="that are exchanged at once")
 args = parser.parse_args()
 
 from gluon_dist.common.failure import exit_with

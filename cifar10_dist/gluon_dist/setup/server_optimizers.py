@@ -59,6 +59,9 @@ def keep_servers_up_to_date(mxnet):
         if is_seen and store.compared.isdisjoint(keys):
             store.compared.update(keys)
             return
+        if "async" not in store.type:  # a scheduler counts the steps of all keys together
+            for array in [a for each in vars(store).get("unsettled", {}).values() for a in each]:
+                array.wait_to_read()
         store.compared, store.seen = set(keys), seen
         now, before = settings(optimizer), known[optimizer]
         changed = {k: v for k, v in now.items() if k not in before or before[k] != v}

@@ -9,7 +9,9 @@ import re
 from gluon_launch.job.addresses import announced_rank
 
 # anywhere in the line, or a part of it: two threads of ps-lite may write at once
-_VERBOSE = re.compile(r"\S*ps-lite\S*van\S*:\d+: |Meta: request=|control=\{ |, is_recovery=\d")
+_VERBOSE = re.compile(
+    r"\S*ps-lite\S*van\S*:\d+: |Meta: request=|control=\{ |^Barrier count for |, is_recovery=\d"
+)
 _ASSIGNED = re.compile(r"assign rank=(\d+) to node role=(\w+), ip=([\d.]+), port=(\d+)")
 _ARRIVED = re.compile(r" => 1\. .*cmd=ADD_NODE, node=\{ role=(\w+), ip=([\d.]+),")
 _COMPLETE = re.compile(r"the scheduler is connected to \d+ workers and \d+ servers")
