@@ -265,7 +265,10 @@ class Supervisor:
         remove_abandoned()
         self.folder = tempfile.mkdtemp(prefix=FOLDER)
         lock = os.open(os.path.join(self.folder, "lock"), os.O_CREAT | os.O_RDWR)
-        fcntl.flock(lock, fcntl.LOCK_EX)  # until this process and the guard have ended
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # until this process and the guard have ended
+        except OSError:  # a file system without locks: then nobody else removes the folder, either
+            pass
         for path, text in json.loads(
             zlib.decompress(base64.b64decode(self.package)).decode()
         ).items():
