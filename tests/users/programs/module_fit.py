@@ -5,7 +5,7 @@ import sys
 import mxnet as mx
 import numpy as np
 
-store = mx.kv.create("dist_sync")
+store = mx.kv.create(sys.argv[2])
 prefix = f"{sys.argv[1]}/worker-{store.rank}"
 record = mx.recordio.MXIndexedRecordIO(f"{prefix}.idx", f"{prefix}.rec", "w")
 for i in range(64):

@@ -1,6 +1,6 @@
-"""What programs do with a dist store: `right` prints what went wrong, `refused` what was refused.
+"""What programs do with a dist store: `right` prints what went wrong.
 
-`alone`: a Trainer that does not use the store.
+`refused` and `lost` print what was refused; `alone` has a Trainer that does not use the store.
 """
 
 import sys
@@ -82,14 +82,20 @@ def refused(store):
     yield lambda: store.push(1, nd.zeros(4))
 
 
+def lost(store):
+    """Yield what a store of kind dist_async cannot add up."""
+    store.init(1, nd.zeros(4))
+    yield lambda: store.push(1, nd.zeros(4))
+
+
 if __name__ == "__main__":
-    made = mx.kv.create("dist_sync")
+    made = mx.kv.create("dist_async" if sys.argv[1] == "lost" else "dist_sync")
     if sys.argv[1] == "right":
         print("wrong:", *right(made), sep="; ", flush=True)
     elif sys.argv[1] == "alone":
         one_step(*two_heads("device"), 0)
     else:
-        for call in refused(made):
+        for call in (lost if sys.argv[1] == "lost" else refused)(made):
             try:
                 call()
                 print("passed", flush=True)
