@@ -5,6 +5,7 @@ Ten kills by default, by ssh; `LAUNCH_CHAOS_RUNS=100` for a hundred by ssh and b
 """
 
 import contextlib
+import fcntl
 import glob
 import os
 import random
@@ -136,11 +137,22 @@ def end_replaced(job, has_begun):
         time.sleep(0.2)
 
 
+def is_free(lock):
+    """Does nobody hold it? Another job on this machine holds its own."""
+    try:
+        with open(lock) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except OSError:
+        return False
+
+
 def left(launcher, job, before):
     """What is there that should not be: processes, jobs in a queue, ports."""
     found = [*processes_of_hosts().items(), *job.processes().items(), *(ports() - before)]
     if launcher in ("ssh", "mpi"):  # a batch system kills all at once: the next job removes it
-        found += glob.glob(f"{tempfile.gettempdir()}/gluon-dist-*")
+        locks = glob.glob(f"{tempfile.gettempdir()}/gluon-dist-*/lock")
+        found += [lock for lock in locks if is_free(lock)]
     if not found and launcher in (*CANCEL, "yarn"):
         found = jobs()
     return found
