@@ -92,7 +92,9 @@ def hold(pid):
 
 def kill_one(job, launcher, dice):
     """Kill somebody: which process, its command, its role, is it the launcher that submitted?"""
-    pid, victim = dice.choice(victims(job))
+    there = victims(job)
+    assert there, "nobody works for the job"
+    pid, victim = dice.choice(there)
     number = dice.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM])
     number = signal.SIGKILL if ignores_term(pid, launcher, victim) else number
     environ = about(pid, "environ")

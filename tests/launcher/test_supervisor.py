@@ -207,10 +207,11 @@ def test_a_process_finds_the_package_in_a_folder_of_its_user(tmp_path):
 
 
 def test_the_folder_of_a_job_that_a_batch_system_killed_whole_goes_with_the_next_one(tmp_path):
-    abandoned, other = tmp_path / "gluon-dist-a", tmp_path / "gluon-dist-b"
-    for folder in (abandoned, other):
+    abandoned, half, other = (tmp_path / f"gluon-dist-{which}" for which in "abc")
+    for folder in (abandoned, half, other):
         folder.mkdir()
-        (folder / "lock").touch()
+        if folder != half:  # whose supervisor was killed while it removed it
+            (folder / "lock").touch()
         os.utime(folder, (0, 0))
     with open(other / "lock") as held:
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -44,8 +44,8 @@ def remove_abandoned():
             about = os.stat(folder)
             if about.st_uid != os.getuid() or time.time() - about.st_mtime < SETTLED_S:
                 continue
-            lock = os.open(os.path.join(folder, "lock"), os.O_RDWR)
-        except OSError:  # it has just gone, or is none of ours
+            lock = os.open(os.path.join(folder, "lock"), os.O_CREAT | os.O_RDWR)
+        except OSError:  # it has just gone, or is not ours
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
