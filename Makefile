@@ -36,54 +36,37 @@ export PIP_USER := 0
 .PHONY: help setup train test test-all test-horovod notebooks jupyter site site-serve assignments cluster chaos bench test-pythons test-bare test-gpu-install lint clean
 
 help:
-	@echo "make setup             build .venv (PYTHON=python3.10, DEVICE=cpu or gpu: default, what fits; HOROVOD=1: add it)"
-	@echo "make train             train on synthetic images, 2 workers on this machine (WORKERS=, ARGS=)"
-	@echo "make test              run the quick tests: 5 minutes, without root (TESTS=tests/lesson)"
-	@echo "make test-all          run these, then all others: ssh hosts, batch systems, notebooks"
-	@echo "make test-horovod      run the tests of --kv-store horovod, after make setup HOROVOD=1"
-	@echo "make jupyter           open the notebooks in JupyterLab (JUPYTER_ARGS=--no-browser)"
-	@echo "make notebooks         run the notebooks and keep what they put out (DATA=folder of images)"
-	@echo "make site              make web pages of notebooks and manual in build/site (Python 3.11 or later; URL=)"
-	@echo "make site-serve        make them and show them on this machine (PORT=8000)"
-	@echo "make assignments       make nbgrader's course of the exercises, for a teacher (COURSE=course)"
-	@echo "make cluster           two real ssh hosts on this machine, as root on Linux (HOSTS=, WITH=slurm,sge,mpi,yarn)"
-	@echo "make chaos             disturb jobs and trainings at random: nothing is left or lost (RUNS=)"
-	@echo "make bench             measure beside PyTorch and the published example; stopped, it goes on (QUICK=1, ONLY=, DATA=)"
-	@echo "make test-pythons      a short training run on every Python from 3.8 to 3.12 here (PYTHONS=)"
-	@echo "make test-bare         run train and test on a bare Debian, as root on Linux (TESTS=, SUITE=bullseye: Python 3.9)"
-	@echo "make test-gpu-install  install the GPU packages and import them, without a GPU (2 GB)"
-	@echo "make lint              check the style of the code, and the types of gluon_dist"
-	@echo "make clean             remove .venv and everything built"
+	@awk -F ':.* ## ' '/^[a-z-]+:.* ## / { printf "make %-18s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup:
+setup: ## build .venv (PYTHON=python3.10, DEVICE=cpu or gpu: default, what fits; HOROVOD=1: add it)
 	@test -n "$(START)" || { echo "make: no Python found: install Python 3.8 to 3.12" >&2; exit 2; }
 	@$(START) tools/make_venv.py --python "$(PYTHON)" --device "$(DEVICE)"
 	@$(START) tools/make_horovod.py "$(HOROVOD)"
 
-train: setup
+train: setup ## train on synthetic images, 2 workers on this machine (WORKERS=, ARGS=)
 	.venv/bin/python tools/launch.py -n $(WORKERS) -s $(WORKERS) --launcher local \
 		".venv/bin/python cifar10_dist/cifar10_dist.py $(ARGS)"
 
 # TESTS= runs all that it names, long or not.
-test: setup
+test: setup ## run the quick tests: 5 minutes, without root (TESTS=tests/lesson)
 	@$(PYTEST) --numprocesses 2 $(if $(TESTS),$(TESTS),-m "not long")
 
 # More processes than cores, for long tests wait more than they compute.
-test-all: test
+test-all: test ## run these, then all others: ssh hosts, batch systems, notebooks
 	@$(if $(TESTS),,.venv/bin/python benchmarks/measured.py || :)
 	@$(if $(TESTS),,$(PYTEST) --numprocesses 3 -m long)
 
 # Where Horovod is missing, other runs skip these.
 test-horovod: HOROVOD := $(or $(HOROVOD),1)
-test-horovod: setup
+test-horovod: setup ## run the tests of --kv-store horovod, after make setup HOROVOD=1
 	@$(PYTEST) --numprocesses 2 -m horovod
 
-notebooks: setup
+notebooks: setup ## run the notebooks and keep what they put out (DATA=folder of images)
 	@.venv/bin/python tools/refresh_notebooks.py $(if $(DATA),--data "$(DATA)")
 
 # JupyterLab wants to be told that root may start it, and not to ask about its news, nor to list
 # the language servers that are not here.
-jupyter: setup
+jupyter: setup ## open the notebooks in JupyterLab (JUPYTER_ARGS=--no-browser)
 	@exec .venv/bin/python -m jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) \
 		--ServerApp.root_dir="$(CURDIR)" --LabApp.news_url=None $(JUPYTER_ARGS) \
 		--LanguageServerManager.autodetect=False \
@@ -98,19 +81,19 @@ $(SITE)/built $(GRADER)/built:
 	@touch $@
 
 # Not after setup: of .venv it needs only the programs' --help.
-site: $(SITE)/built
+site: $(SITE)/built ## make web pages of notebooks and manual in build/site (Python 3.11 or later; URL=)
 	@$(SITE)/bin/python tools/make_site.py $(if $(URL),--url "$(URL)")
 
-site-serve: site
+site-serve: site ## make them and show them on this machine (PORT=8000)
 	@exec $(SITE)/bin/python -m http.server --bind 127.0.0.1 --directory build/site $(PORT)
 
-assignments: $(GRADER)/built
+assignments: $(GRADER)/built ## make nbgrader's course of the exercises, for a teacher (COURSE=course)
 	@$(GRADER)/bin/python tools/make_assignments.py "$(COURSE)"
 
-cluster: setup
+cluster: setup ## two real ssh hosts on this machine, as root on Linux (HOSTS=, WITH=slurm,sge,mpi,yarn)
 	@.venv/bin/python tools/cluster.py up --hosts $(HOSTS) $(if $(WITH),--with $(WITH))
 
-chaos: setup
+chaos: setup ## disturb jobs and trainings at random: nothing is left or lost (RUNS=)
 	@LAUNCH_CHAOS_RUNS=$(RUNS) .venv/bin/python -m pytest tests/launcher/test_launch_chaos.py
 	@PYTHONPATH=cifar10_dist:tools .venv/bin/python tests/training_chaos.py $(RUNS)
 
@@ -123,25 +106,25 @@ $(PEERS)/built: benchmarks/peers/requirements-peers.txt
 # A mistake is told before PyTorch is installed.
 BENCH = .venv/bin/python benchmarks/bench.py $(if $(QUICK),--quick) \
 	$(addprefix --only ,$(ONLY)) $(if $(DATA),--data "$(DATA)")
-bench: setup
+bench: setup ## measure beside PyTorch and the published example; stopped, it goes on (QUICK=1, ONLY=, DATA=)
 	@$(BENCH) --plan >/dev/null
 	@$(MAKE) --no-print-directory $(PEERS)/built
 	@$(BENCH)
 
-test-pythons: setup
+test-pythons: setup ## a short training run on every Python from 3.8 to 3.12 here (PYTHONS=)
 	@.venv/bin/python tests/smoke_pythons.py $(PYTHONS)
 
-test-bare:
+test-bare: ## run train and test on a bare Debian, as root on Linux (TESTS=, SUITE=bullseye: Python 3.9)
 	@TESTS="$(TESTS)" sh tests/bare_machine/run.sh
 
-test-gpu-install:
+test-gpu-install: ## install the GPU packages and import them, without a GPU (2 GB)
 	@sh tests/gpu_install/run.sh "$(START)"
 
-lint: setup
+lint: setup ## check the style of the code, and the types of gluon_dist
 	@.venv/bin/python -m ruff check .
 	@.venv/bin/python -m ruff format --check .
 	@.venv/bin/python -m mypy
 
-clean:
+clean: ## remove .venv and everything built
 	rm -rf .venv .venv-peers .venv-site .venv-nbgrader .venv.lock build *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -33,7 +33,8 @@ def processes_of_hosts():
     found = {}
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ")
+            command = command.decode(errors="replace")
             if command and os.readlink(folder / "ns/pid") in spaces:
                 found[int(folder.name)] = command
         except OSError:

@@ -59,7 +59,7 @@ def on_hosts_of():
 
 def workers_for(job):
     """Whoever works for the job now, here or there."""
-    found = {pid: command.decode() for pid, (_, command) in job.processes().items()}
+    found = {pid: command.decode(errors="replace") for pid, (_, command) in job.processes().items()}
     found.update(processes_of_hosts())
     return {
         pid: command
@@ -177,9 +177,9 @@ def start(folder, launcher, dice):
 
 
 def ignores_term(pid, launcher, victim):
-    """Would TERM end this process? Under Slurm a worker's shell is told to wait."""
-    found = re.search(r"SigIgn:\s*(\w+)", about(pid, "status"))
-    ignored = found and int(found[1], 16) >> (signal.SIGTERM - 1) & 1
+    """Would TERM not end this process? Under Slurm a worker's shell is told to wait."""
+    masks = re.findall(r"Sig(?:Blk|Ign):\s*(\w+)", about(pid, "status"))
+    ignored = any(int(mask, 16) >> (signal.SIGTERM - 1) & 1 for mask in masks)
     return ignored or (launcher == "slurm" and victim.startswith("sh -c trap"))
 
 
