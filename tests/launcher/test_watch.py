@@ -139,8 +139,24 @@ def test_workers_that_all_stand_still_are_told_once(watch):
     assert "all workers stand still" not in watch(ToyWorld(acts), "-n", "2")[1]
     acts["worker-1"] = [rests("waits", 30) + exits(0, 60)]
     assert watch(ToyWorld(acts), "-n", "2")[1].count("all workers stand still") == 1
+    moves = rests("waits", 30) + rests("", 40)  # that was no standstill; what follows is
+    acts["worker-0"] = [moves + rests("in its exit", 50) + exits(0, 99)]
+    acts["worker-1"] = [moves + rests("waits", 60) + exits(0, 99)]
+    status, said = watch(ToyWorld(acts), "-n", "2", "--stall-timeout", "70")
+    assert status == 124 and said.count("all workers stand still") == 1
+    assert said.count("worker 1 stands still") == 2  # when it was so, and in the last lines
+    acts["worker-0"], acts["worker-1"] = [rests("waits", 30) + exits(0, 60)], acts["worker-0"]
     del acts["scheduler"]  # no store
     assert "all workers stand still" not in watch(ToyWorld(acts), "-n", "2")[1]
+
+
+@pytest.mark.parametrize("end, is_told", [(299, 0), (400, 1)])
+def test_programs_that_make_no_store_for_minutes_are_told_of_while_they_run(watch, end, is_told):
+    acts = {f"worker-{n}": [exits(0, end)] for n in range(2)}
+    status, said = watch(ToyWorld(acts), "-n", "2")
+    assert status == 0 and said.count("no worker has made a dist store in 5 minutes") == is_told
+    acts["scheduler"] = [writes(CAME, 1)]
+    assert "in 5 minutes" not in watch(ToyWorld(acts), "-n", "2")[1]
 
 
 def test_a_login_that_hangs_is_given_up(watch):

@@ -275,12 +275,21 @@ def test_a_program_like_gluoncvs_trains(tmp_path):
     assert first_device == second_device
 
 
-@pytest.mark.parametrize("way", ["last step", "raise"])
-def test_with_us_a_program_that_ends_early_ends_the_job(tmp_path, way):
+@pytest.mark.parametrize(
+    "way, status, words",
+    [
+        ("last step", 0, ""),
+        ("raise", 1, "ValueError: odd"),
+        ("3", 3, "worker 1 on localhost: ended with status 3"),
+        ("no data", 1, "no data"),
+        ("caught", 0, ""),
+    ],
+)
+def test_with_us_a_program_that_ends_early_ends_the_job(tmp_path, way, status, words):
     job = run(tmp_path, "ends.py", way, with_us=True)
-    assert job.status == (way == "raise"), job.text()
+    assert job.status == status, job.text()
     assert "hung in its exit" not in job.text()
-    assert way != "raise" or "ValueError: odd" in job.last_words()
+    assert words in job.last_words()
 
 
 def test_with_us_an_exception_in_a_callback_ends_a_worker(tmp_path):

@@ -42,6 +42,7 @@ DURING = Change(process.unneeded_modules_hidden, MXNET)
 # In a worker of a job, once it has been executed. Each function takes the module mxnet.
 AFTER = (
     Change(exceptions.end_on_exceptions, "every version of Python"),
+    Change(exceptions.note_failed_exit, MXNET),
     Change(patches.wait_for_weights, MXNET),
     Change(patches.finish_queued_work, MXNET),
     Change(patches.tell_unused_store, MXNET),

@@ -5,11 +5,14 @@ your own) and goes on, with weights that were not updated. After an exception th
 the store's destructor waits for the other workers, for ever.
 """
 
+import functools
 import os
 import sys
+import threading
 import traceback
 
 before_end = []  # functions to call before a process is ended: they let files be finished
+left_with = []  # what `sys.exit` was called with, the outermost frame, and where that was then
 
 
 class Refused(ValueError):
@@ -28,6 +31,36 @@ def end_on_exceptions(mxnet=None):
     sys.unraisablehook = _end_in_callback
 
 
+def note_failed_exit(mxnet):
+    """Let ``sys.exit`` with a status other than 0 end a worker at once, with that status.
+
+    At its exit MXNet waits for all other workers. They wait for what this one does not push any
+    more, and nobody sees the status. A program that catches the exit and goes on is left alone.
+    """
+    leave = sys.exit
+
+    @functools.wraps(leave)
+    def leave_and_note(status=None, /):
+        if threading.current_thread() is threading.main_thread():
+            frame = sys._getframe()
+            while frame.f_back:
+                frame = frame.f_back
+            left_with[:] = [status, frame, frame.f_lasti]
+        leave(status)
+
+    sys.exit = leave_and_note
+
+
+def end_if_failed():
+    """End this process if `sys.exit` ended it with a status other than 0.
+
+    Where the exit was caught, the outermost frame has come further than to the call that led to it.
+    """
+    status, frame, place = left_with or (None, None, None)
+    if status not in (None, 0) and frame.f_lasti == place:
+        _end(status if isinstance(status, int) else 1)  # a text: Python has printed it
+
+
 def end_with_traceback(kind, error, where, advice=None):
     """End this process at once, as on an exception that nobody caught."""
     status = getattr(kind, "exit_status", None)  # told in a line: where does not matter
@@ -38,6 +71,10 @@ def end_with_traceback(kind, error, where, advice=None):
         print(f"{os.path.basename(sys.argv[0])}: error: {error}", file=sys.stderr)
     if advice:
         print(f"error: {advice}", file=sys.stderr)
+    _end(status)
+
+
+def _end(status):
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -45,7 +82,7 @@ def end_with_traceback(kind, error, where, advice=None):
             pass
     for function in before_end:
         function()
-    os._exit(status)
+    os._exit(status & 0xFF)
 
 
 def tell_mistakes_in_a_line():

@@ -10,7 +10,7 @@ import warnings
 import weakref
 
 from gluon_dist.setup import environment, finder
-from gluon_dist.setup.exceptions import Refused, end_with_traceback
+from gluon_dist.setup.exceptions import Refused, end_if_failed, end_with_traceback
 
 try:
     import cloudpickle
@@ -66,6 +66,7 @@ def finish_queued_work(mxnet):
     mxnet.kvstore.KVStore.__init__ = begin_and_note
 
     def finish():
+        end_if_failed()
         try:
             mxnet.nd.waitall()
         except Exception as error:  # of an operator whose result nobody has asked for

@@ -1,5 +1,6 @@
 """A user's own program that does not end as it should, in the way that its argument names."""
 
+import contextlib
 import os
 import sys
 
@@ -28,6 +29,11 @@ for step in range(5 - (way == "fewer" and store.rank)):
     trainer.step(16, ignore_stale_grad=True)
     if way == "raise" and store.rank:
         raise ValueError("odd")
+    if way in ("3", "no data") and store.rank:
+        sys.exit(int(way) if way == "3" else way)
+    if way == "caught":
+        with contextlib.suppress(SystemExit):
+            sys.exit(2)
 if way == "callback":
     local = mx.kv.create("local")
     local.init(1, mx.nd.ones(3))

@@ -9,7 +9,7 @@ import re
 _ABORTED = re.compile(r"Fatal Python error: Aborted$")  # by SIGABRT, which is told anyway
 _THREAD = re.compile(r"(Current thread|Thread) 0x[0-9a-f]+ .*\(most recent call first\):$")
 _FRAME = re.compile(r'  File "(.*)", line \d+ in (.*)$')
-_MODULES = "Extension modules: "
+MODULES = "Extension modules: "  # below the stacks, thousands of characters
 _IMPORTS = "<frozen importlib"
 # Where a server or the scheduler waits, in MXNet and in cifar10_dist.
 _SERVES = re.compile(r"/kvstore/kvstore_server\.py:run$|/parameter_server\.py:serve_if_told$")
@@ -45,7 +45,7 @@ class Stacks:
             self._place, self.depth = "begin", 0
             self.is_current = bool(thread) and thread[1] == "Current thread"
             return []
-        if line.startswith(_MODULES) or (self._place and line.strip() in ("", "...")):
+        if line.startswith(MODULES) or (self._place and line.strip() in ("", "...")):
             return []
         if not (self._place and frame):
             held = self._held if self._place == "begin" else []

@@ -17,8 +17,8 @@ from gluon_launch.watching.watch import Watch
 FINISH_S = 15  # for servers and scheduler to end by themselves after the last worker
 DUMP_S = 2  # for stacks to be written
 APART = (
-    "no worker made a dist store: {} programs ran apart; to train together, give the Trainer "
-    'kvstore="dist_sync"'
+    "no worker made a dist store: {} programs ran apart, each on all examples; to train together, "
+    'give the Trainer kvstore="dist_sync" and each worker its part: docs/programs.md'
 )
 UNPREPARED = (
     "{}: MXNet stayed as it is: the command sets PYTHONPATH anew, or its Python does not read it "

@@ -2,6 +2,12 @@
 
 from gluon_launch.job.statuses import TIMED_OUT
 
+APART_S = 300  # in which a worker has made its store, if it makes one
+APART = (
+    "no worker has made a dist store in {:g} minutes: if none does, each trains alone, on all "
+    "examples (docs/programs.md)"
+)
+
 
 class Limits:
     """Ends a try when a limit is over.
@@ -21,6 +27,7 @@ class Limits:
         self.members = members
         self.running_since = self.bound_at = None
         self.last_output = world.monotonic()
+        self.was_told_apart = False
 
     def check(self, now):
         """Note a failure if a limit is over."""
@@ -32,6 +39,10 @@ class Limits:
             self._fail(f"--timeout: not done after {options.timeout:g} s")
         if self.running_since is None:
             return
+        if now - self.running_since > APART_S and not self.was_told_apart:
+            self.was_told_apart = True
+            if self.job.count("worker") > 1 and not self.registration.has_workers():
+                self.members.console.say(APART.format(APART_S / 60))
         limit = options.stall_timeout
         if limit and now - self.last_output > limit:
             self._fail(f"--stall-timeout: no output from any process for {limit:g} s")
@@ -50,4 +61,5 @@ class Limits:
         return not self.registration.has_workers() and not are_stuck
 
     def _fail(self, message):
+        message = "\n".join(filter(None, [message, self.members.standstill]))
         self.outcome.fail(message, TIMED_OUT, kind="hanging")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from gluon_launch.job.job import Process
 from gluon_launch.job.statuses import describe, shell_status
 from gluon_launch.telling.last_words import LastWords
+from gluon_launch.telling.stacks import MODULES
 from gluon_launch.watching.connection import Connection
 
 # Words of Python. A server has two such functions: for what workers ask, and for updates.
@@ -16,7 +17,8 @@ NOT_UPDATED = "an update failed"
 PASSED_OVER = "{}: {} updates failed, and the job went on as MXNet does; the first: {}"
 STANDSTILL = """\
 {ended} came to the end of the program, and {others} stands still: it waits for a push
-that does not come. All workers must take the same number of steps{}"""
+that does not come. All workers must take the same number of steps. Ctrl-C or --stall-timeout S ends
+such a job{}"""
 ALL_REST = """\
 all workers stand still: for a while none has written or computed anything. If each waits for others
 (unequal steps, keys or barriers), this lasts for ever: --stall-timeout S ends such a job, and shows
@@ -58,7 +60,7 @@ class Members:
         self.world, self.outcome, self.links = world, outcome, links
         self.console, self.record = console, record
         self.by_name = {}
-        self.has_told_standstill = False
+        self.standstill, self.told = "", []  # what is so now, and all that was said of it
 
     def add(self, process, connection):
         """Expect reports of a process."""
@@ -105,7 +107,7 @@ class Members:
         self.record.line(member.process, text, end)
         readable = member.said.take(stream, text, end)
         if member.process.role == "worker":  # what a worker prints stays as it is
-            readable = [text]
+            readable = [] if text.startswith(MODULES) else [text]
         for line in readable:
             self.console.line(member.process, stream, line, end)
 
@@ -141,22 +143,23 @@ class Members:
 
     def take_resting(self, connection, name, how):
         """A process neither writes nor computes: say so if all workers do, some at their end."""
-        if name not in self.by_name or self.has_told_standstill:
+        if name not in self.by_name:
             return
         self.by_name[name].rests = how
         workers = [m for m in self.by_name.values() if m.process.role == "worker"]
         at_end = [m for m in workers if m.status == 0 or m.rests == "in its exit"]
         waiting = [m for m in workers if m.ended is None and m.rests == "waits"]
+        can_wait = self.registration.has_workers()  # else for a person, or for the time
+        self.standstill = ""
         if at_end and waiting and len(at_end) + len(waiting) == len(workers):
-            self.has_told_standstill = True
             ended, others = (", ".join(str(m.process) for m in ms) for ms in (at_end, waiting))
             more = PLAIN if self.options.no_prepare else ""
-            self.console.say(STANDSTILL.format(more, ended=ended, others=others))
-        can_wait = self.registration.has_workers()  # else for a person, or for the time
-        if can_wait and len(workers) > 1 and all(m.ended is None and m.rests for m in workers):
-            if not self.has_told_standstill:
-                self.console.say(ALL_REST)
-            self.has_told_standstill = True
+            self.standstill = STANDSTILL.format(more, ended=ended, others=others)
+        elif can_wait and len(workers) > 1 and all(m.ended is None and m.rests for m in workers):
+            self.standstill = ALL_REST
+        if self.standstill and self.standstill not in self.told:  # often told is not read
+            self.told.append(self.standstill)
+            self.console.say(self.standstill)
 
     def take_exit(self, connection, name, status, why=""):
         """A process has ended."""
