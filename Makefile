@@ -48,7 +48,7 @@ help:
 	@echo "make assignments       make nbgrader's course of the exercises, for a teacher (COURSE=course)"
 	@echo "make cluster           two real ssh hosts on this machine, as root on Linux (HOSTS=, WITH=slurm,sge,mpi,yarn)"
 	@echo "make chaos             disturb jobs and trainings at random: nothing is left or lost (RUNS=)"
-	@echo "make bench             measure beside PyTorch and the published example; stopped, it goes on (QUICK=1, ONLY=, DATA=)"
+	@echo "make bench             measure beside PyTorch and the published example (QUICK=1, ONLY=, DATA=)"
 	@echo "make test-pythons      a short training run on every Python from 3.8 to 3.12 here (PYTHONS=)"
 	@echo "make test-bare         run train and test on a bare Debian, as root on Linux (TESTS=, SUITE=bullseye: Python 3.9)"
 	@echo "make test-gpu-install  install the GPU packages and import them, without a GPU (2 GB)"
@@ -70,7 +70,6 @@ test: setup
 
 # More processes than cores, for long tests wait more than they compute.
 test-all: test
-	@$(if $(TESTS),,.venv/bin/python benchmarks/measured.py || :)
 	@$(if $(TESTS),,$(PYTEST) --numprocesses 3 -m long)
 
 # Where Horovod is missing, other runs skip these.
@@ -124,7 +123,7 @@ $(PEERS)/built: benchmarks/peers/requirements-peers.txt
 BENCH = .venv/bin/python benchmarks/bench.py $(if $(QUICK),--quick) \
 	$(addprefix --only ,$(ONLY)) $(if $(DATA),--data "$(DATA)")
 bench: setup
-	@$(BENCH) --plan >/dev/null
+	@$(BENCH) --list >/dev/null
 	@$(MAKE) --no-print-directory $(PEERS)/built
 	@$(BENCH)
 

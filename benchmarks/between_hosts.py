@@ -85,9 +85,9 @@ class Link(Group):
 
 
 GROUPS = {
-    "bytes-2": Wire(42, 2),
-    "bytes-3": Wire(60, 3),
-    "1gbit": Link(165, "1gbit"),
+    "bytes-2": Wire(25, 2),
+    "bytes-3": Wire(35, 3),
+    "1gbit": Link(130, "1gbit"),
     # A step takes 4 s, in float16 2 s.
-    "100mbit": Link(305, "100mbit", rounds=1, steps=6, lines=2),
+    "100mbit": Link(270, "100mbit", rounds=1, steps=6, lines=2),
 }

@@ -121,8 +121,8 @@ class FastOneProcess(Group):
 class TwoWorkers(Group):
     """Two workers beside two independent processes, PyTorch's DDP, and Horovod."""
 
-    def __init__(self, round_s, batch_size, network="resnet18_v1", steps=20, lines=5):
-        super().__init__(round_s)
+    def __init__(self, round_s, batch_size, network="resnet18_v1", rounds=2, steps=20, lines=5):
+        super().__init__(round_s, rounds)
         self._size = {"batch_size": batch_size, "steps": steps, "lines": lines}
         self._network = network
         self._title = f"{network}, batch {batch_size} a worker"
@@ -291,13 +291,13 @@ def epochs(count):
 
 
 GROUPS = {
-    "one-process": OneProcess(240),
-    "fast": FastOneProcess(86),
-    "workers-128": TwoWorkers(126, 128),
-    "workers-32": TwoWorkers(142, 32, steps=50, lines=10),
-    "workers-fast": TwoWorkers(66, 256, "fast", steps=12, lines=3),
+    "one-process": OneProcess(190),
+    "fast": FastOneProcess(50),
+    "workers-128": TwoWorkers(70, 128, rounds=3),
+    "workers-32": TwoWorkers(80, 32, steps=50, lines=10),
+    "workers-fast": TwoWorkers(35, 256, "fast", rounds=3, steps=12, lines=3),
     "start": Pair(
-        23,
+        15,
         4,
         "From the command line to the first trained batch, two workers of ResNet-18.",
         "time to the first batch, 2 workers: ours / torchrun",
@@ -312,7 +312,7 @@ GROUPS = {
         {name: partial(run, [*LOADER, name], env=ONE_THREAD) for name in ("ours", "published")},
     ),
     "reading": Pair(
-        42,
+        22,
         3,
         "Training with reading and augmentation, beside one repeated batch.",
         "fast network, one process: training on read images / on one repeated batch",
@@ -322,7 +322,7 @@ GROUPS = {
         },
     ),
     "memory": Pair(
-        70,
+        42,
         1,
         "Memory over epochs of reading, training and testing the fast network.",
         "peak memory of training: 100 epochs / 10",
@@ -330,6 +330,6 @@ GROUPS = {
         "peak_mb",
         in_page=False,
     ),
-    "published": Published(1600, 3),
-    "ladder": Ladder(213, 1),
+    "published": Published(750, 3),
+    "ladder": Ladder(110, 1),
 }

@@ -22,7 +22,7 @@ from launching import ROOT
 from record_files import write as write_records
 from report import BEGIN, END, Results, in_page, machine
 
-TIME_BUDGET_S = 30
+TIME_BUDGET_S = 60
 BENCH = [sys.executable, str(ROOT / "benchmarks" / "bench.py")]
 
 
