@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 from mxnet.recordio import MXRecordIO
 
+import floors
 import groups
 import growth
 import held_out
@@ -23,7 +24,8 @@ from record_files import write as write_records
 from report import BEGIN, END, Results, in_page, machine
 
 TIME_BUDGET_S = 60
-BENCH = [sys.executable, str(ROOT / "benchmarks" / "bench.py")]
+BENCHMARKS = ROOT / "benchmarks"
+BENCH = [sys.executable, str(BENCHMARKS / "bench.py")]
 
 
 def test_programs_take_turns_so_that_a_drift_of_the_machine_touches_all_alike():
@@ -58,6 +60,16 @@ def test_a_ratio_is_of_medians_and_its_interval_holds_it():
 def test_the_same_figures_have_the_ratio_one():
     assert ratio([3.0] * 4, [3.0] * 4) == ratio([7.0] * 4, [7.0] * 4)
     assert ratio([3.0] * 4, [3.0] * 4).high == 1
+
+
+def test_benchmarks_stand_on_three_floors_and_import_only_from_those_below():
+    programs = {"bench", "growth", "checkpoint_cost", "ladder", "loading", "peak"}
+    middle = {"groups", "between_hosts", "report"}
+    ground = floors.rooms_of(BENCHMARKS) - programs - middle
+    assert floors.faults(BENCHMARKS, [programs, middle, ground]) == []
+    pairs = floors.arrows(BENCHMARKS)
+    assert ("bench", "groups") in pairs
+    assert not [pair for pair in pairs for floor in (middle, ground) if {*pair} <= floor]
 
 
 @pytest.mark.long
