@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 from mxnet.recordio import MXRecordIO
 
+import checkpoint_cost
 import floors
 import groups
 import growth
@@ -196,6 +197,20 @@ def test_every_tenth_training_image_is_held_out(tmp_path):
         records = MXRecordIO(str(tmp_path / "parts" / f"cifar10_{kind}.rec"), "r")
         counts.append(len(list(iter(records.read, None))))
     assert counts == [18, 2]
+
+
+def test_the_cost_of_saving_is_measured(tmp_path):
+    args = Namespace(network="fast", optimizer="sgd", batch_size=8, repeats=1)
+    row = checkpoint_cost.measure(args, tmp_path)
+    assert row["disk_mb"] > 1 and row["until_on_disk_s"] > 0
+    assert len(list(tmp_path.glob("model-0002.*"))) >= 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("rungs", ["0", "6", "7"])
+def test_every_way_of_training_on_the_ladder_runs(rungs):
+    words = ["--batch-size", "8", "--steps", "3", "--disp-batches", "1", "--rungs", rungs]
+    assert run([sys.executable, "benchmarks/ladder.py", *words])["speed"] > 0
 
 
 def test_hosts_share_the_steps_of_a_program():
