@@ -53,7 +53,6 @@ test: setup ## run the quick tests: 5 minutes, without root (TESTS=tests/lesson)
 
 # More processes than cores, for long tests wait more than they compute.
 test-all: test ## run these, then all others: ssh hosts, batch systems, notebooks
-	@$(if $(TESTS),,.venv/bin/python benchmarks/measured.py || :)
 	@$(if $(TESTS),,$(PYTEST) --numprocesses 3 -m long)
 
 # Where Horovod is missing, other runs skip these.
@@ -106,8 +105,8 @@ $(PEERS)/built: benchmarks/peers/requirements-peers.txt
 # A mistake is told before PyTorch is installed.
 BENCH = .venv/bin/python benchmarks/bench.py $(if $(QUICK),--quick) \
 	$(addprefix --only ,$(ONLY)) $(if $(DATA),--data "$(DATA)")
-bench: setup ## measure beside PyTorch and the published example; stopped, it goes on (QUICK=1, ONLY=, DATA=)
-	@$(BENCH) --plan >/dev/null
+bench: setup ## measure beside PyTorch and the published example (QUICK=1, ONLY=, DATA=)
+	@$(BENCH) --list >/dev/null
 	@$(MAKE) --no-print-directory $(PEERS)/built
 	@$(BENCH)
 

@@ -1,10 +1,11 @@
-"""Two programs measured side by side: alternating order, fresh processes, medians, an interval.
+"""Programs measured side by side: alternating order, fresh processes, medians, an interval.
 
 A machine's speed drifts: other tenants, heat, the clock of the processor. So A and B run in the
 order A B B A, as often as it takes. The result is the ratio of their medians with a bootstrap
 interval (Efron 1979), never a figure alone.
 """
 
+import inspect
 import statistics
 from dataclasses import dataclass
 
@@ -57,38 +58,12 @@ def ratio(a, b):
     return Ratio(value, interval.low, interval.high)
 
 
-def verdict(value, aim, is_upper_limit=False, edge=None):
-    """Tell whether a ratio reaches its aim: by its interval, not by itself.
+def there_and_back(programs):
+    """Return the programs of a round, in the order A B C C B A.
 
     Parameters
     ----------
-    value : Ratio
-    aim : float or None
-        At least, or with ``is_upper_limit`` at most.
-    edge : float, optional
-        Where the interval may begin, if the aim is for the ratio alone.
-
-    Returns
-    -------
-    str
-        ``reached`` or ``missed`` where the whole interval is on one side of the aim, else
-        ``undecided``; empty without an aim.
-    """
-    if aim is None:
-        return ""
-    if is_upper_limit:
-        value, aim = Ratio(-value.value, -value.high, -value.low), -aim
-    if value.value >= aim and value.low >= (aim if edge is None else edge):
-        return "reached"
-    return "missed" if value.high < aim else "undecided"  # also without an interval
-
-
-def there_and_back(runs):
-    """Return the turns of a round, in the order A B C C B A.
-
-    Parameters
-    ----------
-    runs : dict
+    programs : dict
         name: function without arguments that runs the program in processes of its own and returns
         {figure: number}.
 
@@ -96,27 +71,20 @@ def there_and_back(runs):
     -------
     list of (str, callable)
     """
-    return [*runs.items(), *reversed(runs.items())]
+    return [*programs.items(), *reversed(programs.items())]
 
 
-def take_turns(
-    turns, rounds, report=print, take=lambda name, act: act(), is_enough=lambda found, count: False
-):
+def take_turns(turns, rounds, report=print):
     """Run programs, round by round.
 
     Parameters
     ----------
-    turns : dict or callable
-        As in :func:`there_and_back`; or called with what was found so far, once a round, for the
-        name and the function of one program after the other.
+    turns : callable
+        Called in each round with what was found so far, for the name and the function of one
+        program after the other, as :func:`there_and_back` returns them.
     rounds : int
-        At most so many.
     report : callable
         Called with a line after each run.
-    take : callable
-        Called with a program's name and function for its figures.
-    is_enough : callable
-        Called after each round with what was found and the number of rounds; true to end.
 
     Returns
     -------
@@ -124,11 +92,96 @@ def take_turns(
         name: list of what its runs returned.
     """
     found = {}
-    for count in range(1, rounds + 1):
-        for name, act in turns(found) if callable(turns) else there_and_back(turns):
-            figures = take(name, act)
+    for _ in range(rounds):
+        for name, act in turns(found):
+            figures = act()
             found.setdefault(name, []).append(figures)
             report(f"{name}: " + ", ".join(f"{k} {v:.4g}" for k, v in figures.items()))
-        if is_enough(found, count):
-            break
     return found
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the results.
+
+    Attributes
+    ----------
+    title, note : str
+    a, b : list of float
+        The figures whose ratio it is, one of each run.
+    in_page : bool
+        Whether RESULTS.md shows it; ratios.csv has all.
+    """
+
+    title: str
+    a: list
+    b: list
+    in_page: bool = False
+    note: str = ""
+
+
+def figures(found, name, figure="speed"):
+    """Return a figure of each run of a program."""
+    if any(figure not in run for run in found[name]):
+        raise RuntimeError(f"{name} printed nothing to take {figure} from")
+    return [run[figure] for run in found[name]]
+
+
+def compared(title, found, a, b, figure="speed", in_page=False, note=""):
+    """Return the row of two programs' figures.
+
+    Raises
+    ------
+    RuntimeError
+        If one of them has no such figure, or their networks have different sizes.
+    """
+    sizes = {run["parameters"] for name in (a, b) for run in found[name] if "parameters" in run}
+    if len(sizes) > 1:
+        raise RuntimeError(f"{title}: networks of different sizes: {sizes}")
+    both = (figures(found, name, figure) for name in (a, b))
+    return Row(title, *both, in_page=in_page, note=note)
+
+
+class Group:
+    """Programs that are run alternately, and the rows that come of them.
+
+    Attributes
+    ----------
+    round_s : float
+        Seconds that a round takes on two cores.
+    rounds : int
+    needs_data : bool
+        Whether it needs real images.
+    programs : dict
+        As in :func:`there_and_back`; :meth:`setup` makes it.
+    """
+
+    needs_data = False
+
+    def __init__(self, round_s, rounds=2):
+        self.round_s, self.rounds = round_s, rounds
+
+    def setup(self, stack, is_quick=False, data=None):
+        """Get ready to run.
+
+        Parameters
+        ----------
+        stack : contextlib.ExitStack
+            Closes, at the end, what this opens.
+        is_quick : bool
+            Fewer steps and programs: to see that it works.
+        data : str, optional
+            Folder of CIFAR-10's RecordIO files.
+        """
+        raise NotImplementedError
+
+    def turns(self, found):
+        """Return the programs of the next round, by what was found so far."""
+        return there_and_back(self.programs)
+
+    def rows(self, found):
+        """Return the rows, by what was found in all rounds."""
+        raise NotImplementedError
+
+    def __str__(self):
+        return inspect.getdoc(self).partition("\n")[0]

@@ -1,5 +1,6 @@
-"""The programs that are compared, as commands of their own, and how to read what they print."""
+"""The programs that are compared, as commands, where they run, and how to read what they print."""
 
+import contextlib
 import importlib.util
 import os
 import re
@@ -12,10 +13,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from measured import PEERS_PYTHON, ROOT
-
-PEERS = Path(__file__).resolve().parent / "peers"
-OURS = [sys.executable, "cifar10_dist/cifar10_dist.py"]
+ROOT = Path(__file__).resolve().parent.parent
+PEERS = ROOT / "benchmarks" / "peers"
+PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 LAUNCH = [sys.executable, "tools/launch.py", "--launcher", "local"]
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 RING = ["--kv-store", "horovod"]
@@ -23,10 +23,6 @@ HAS_HOROVOD = importlib.util.find_spec("horovod") is not None
 TIME_LIMIT_S = 3600
 # Threads and the like are for the programs to choose.
 CHOSEN_ELSEWHERE = re.compile(r"OMP_|MKL_|MXNET_|KMP_|TORCH|PYTHONPATH")
-
-
-class Failed(RuntimeError):
-    """A program that is to be measured did not end well."""
 
 
 def run(*commands, env=None):
@@ -43,13 +39,18 @@ def run(*commands, env=None):
     -------
     dict
         Means over the programs of what :func:`read` finds; ``seconds`` of all together.
+
+    Raises
+    ------
+    RuntimeError
+        If one is missing, or fails: with all that it printed.
     """
     base = {k: v for k, v in os.environ.items() if not CHOSEN_ELSEWHERE.match(k)}
     base.update(env or {}, PYTHONUNBUFFERED="1")
-    start = time.time()
     missing = [c[0] for c in commands if not shutil.which(c[0])]
     if missing:
-        raise Failed(f"{missing[0]} is missing; `make bench` builds .venv-peers")
+        raise RuntimeError(f"{missing[0]} is missing; `make bench` builds .venv-peers")
+    start = time.time()
     running = [
         subprocess.Popen(
             c, cwd=ROOT, env=base, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -68,7 +69,7 @@ def run(*commands, env=None):
     for process, lines in zip(running, printed):
         if process.returncode:
             text = "".join(line for _, line in lines)
-            raise Failed(f"{' '.join(process.args)}: status {process.returncode}\n{text}")
+            raise RuntimeError(f"{' '.join(process.args)}: status {process.returncode}\n{text}")
         found.append(read(lines, start))
     means = {name: statistics.mean(f[name] for f in found) for name in found[0]}
     return dict(means, seconds=seconds)
@@ -130,21 +131,22 @@ def read(lines, start=0.0):
 def ours(network="resnet18_v1", batch_size=256, steps=40, workers=1, hosts=1, lines=10, options=()):
     """Our program on one repeated batch, alone or with as many servers as workers.
 
-    With Horovod there are no servers. ``hosts`` share the steps when :meth:`hosts.Hosts.ours` has
-    made a job of it.
+    With Horovod there are no servers. ``hosts`` share the steps when :meth:`Hosts.ours` has made a
+    job of it.
     """
     num_examples = min(steps * batch_size * workers * hosts, 10_000)  # as many are made
     command = [
-        *OURS, "--data", "synthetic", "--network", network, "--batch-size", str(batch_size),
+        sys.executable, "cifar10_dist/cifar10_dist.py", "--data", "synthetic",
+        "--network", network, "--batch-size", str(batch_size),
         "--num-examples", str(num_examples), "--num-epochs", "1",
         "--benchmark", "1", "--disp-batches", str(lines), *options,
     ]  # fmt: skip
     if workers == 1:
         return command
-    return [*LAUNCH, "-n", str(workers), "-s", str(num_servers(command, workers)), *command]
+    return [*LAUNCH, "-n", str(workers), "-s", str(_num_servers(command, workers)), *command]
 
 
-def num_servers(command, workers):
+def _num_servers(command, workers):
     """Return how many servers a command of ours needs."""
     return 0 if "horovod" in command else workers
 
@@ -161,13 +163,6 @@ def torch(network="resnet18", batch_size=256, steps=40, workers=1, lines=10, opt
     return [str(PEERS_PYTHON), *launcher, *command]
 
 
-def has_horovod():
-    """Tell whether Horovod can be measured; say so if it cannot."""
-    if not HAS_HOROVOD:
-        print("left out: Horovod, which needs `make setup HOROVOD=1`", flush=True)
-    return HAS_HOROVOD
-
-
 # Prints how much memory a program took at most.
 PEAK_MB = """
 import resource, subprocess, sys
@@ -181,3 +176,64 @@ sys.exit(status)
 def with_peak_memory(command):
     """Turn a program into one that also tells its peak memory."""
     return [sys.executable, "-c", PEAK_MB, *command]
+
+
+@contextlib.contextmanager
+def cluster(count, rate=None, name="bench"):
+    """Start hosts on this machine (Linux, root), with cables of a rate; stop them at the end.
+
+    Yields
+    ------
+    Hosts
+    """
+    hosts = Hosts(name)
+    hosts.control("down")  # of a measurement that was killed
+    hosts.control("up", "--hosts", str(count), *(["--rate", rate] if rate else []))
+    try:
+        yield hosts
+    finally:
+        hosts.control("down")
+
+
+class Hosts:
+    """The hosts of tools/cluster.py that have a name in common."""
+
+    def __init__(self, name):
+        self._name, self._config = name, ROOT / ".cluster" / name / "ssh_config"
+
+    def control(self, *words):
+        """Call tools/cluster.py, and return what it prints."""
+        command = [sys.executable, "tools/cluster.py", "--name", self._name, *words]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
+        return done.stdout
+
+    def bytes_sent(self):
+        """Return the bytes that all hosts have sent so far."""
+        return sum(map(int, re.findall(r"sent (\d+) bytes", self.control("status"))))
+
+    def ours(self, program, workers, servers=None):
+        """Turn a program into a job on the first hosts, a worker on each; as many servers."""
+        servers = _num_servers(program, workers) if servers is None else servers
+        launch = [
+            sys.executable, "tools/launch.py", "-n", str(workers), "-s", str(servers),
+            "-H", "".join(f"d{i + 1}," for i in range(workers)), f"--ssh-option=-F{self._config}",
+            "--env", "OMP_NUM_THREADS=1",
+        ]  # fmt: skip
+        return [*launch, "sh", "-c", f"cd {ROOT} && exec {' '.join(program)}"]
+
+    def torch(self, program):
+        """Turn a command of :func:`torch` into one for each host, over ssh."""
+        hosts = [line.split()[:2] for line in self.control("status").splitlines()]
+        words = " ".join(program[1:])
+        script = ""
+        for rank, (host, _) in enumerate(hosts):
+            start = (
+                f"cd {ROOT} && OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=eth0 {PEERS_PYTHON} "
+                f"-m torch.distributed.run --nnodes {len(hosts)} --node-rank {rank} "
+                f"--nproc-per-node 1 --master-addr {hosts[0][1]} --master-port 29400 {words} "
+                "--threads 1"
+            )
+            script += f"ssh -F {self._config} {host} '{start}' & jobs=\"$jobs $!\"; "
+        return ["sh", "-c", f"{script} for job in $jobs; do wait $job || exit 1; done"]

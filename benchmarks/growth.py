@@ -1,187 +1,184 @@
 #!/usr/bin/env python3
 """How the cost of the exchange grows with the workers: measured, beside the physical limit.
 
-    sudo python benchmarks/growth.py            measure 1 to 8 workers, and draw
-    sudo python benchmarks/growth.py --quick    fewer of them, each once
-    python benchmarks/growth.py --draw          draw again what was measured
+    sudo python benchmarks/growth.py                measure 1 to 8 workers, and draw
+    sudo python benchmarks/growth.py --rate 1gbit   other cables; the results go to build/growth
+    python benchmarks/growth.py --draw              draw again what was measured
 
 Each worker has a host of its own, of tools/cluster.py, with a server on it and a cable of a fixed
 rate. Eight workers cannot compute at once on a few cores, so growth_worker.py sleeps instead of
 computing, and exchanges real arrays. The work of a worker is fixed: the ideal is a flat
-line. Writes growth.csv and growth.svg, and prints the table for docs/growth.md.
+line. Writes growth.csv and growth.svg, and prints the table for docs/growth.md; and steps.csv, for
+the page of a step to play with: few servers, two-bit pushes, a slow worker.
 """
 
 import argparse
-import csv
-import datetime
-import re
-import subprocess
 import sys
 from functools import partial
-from pathlib import Path
+from itertools import product
+from typing import NamedTuple
 
-from comparison import take_turns
-from contenders import ROOT, TIME_LIMIT_S, Failed
-from growth_model import (
-    Future,
-    bytes_a_second,
-    fit,
-    in_turn,
-    one_server,
-    overlapped,
-    servers_everywhere,
-)
-from growth_plot import draw
-from hosts import cluster
-from measured import where
-from report import RESULTS, positive
+from comparison import take_turns, there_and_back
+from contenders import ROOT, cluster, run
+from growth_model import bytes_a_second, in_turn, one_server, overlapped, servers_everywhere
+from report import RESULTS, plotting, read, where, write
 
-WORKERS = (1, 2, 3, 4, 6, 8)
-ONE_SERVER = (2, 4)  # workers of the runs with a single server
-FIGURES = re.compile(
-    r"Step: (\S+) s, one number: (\S+) s, one of many: (\S+) s, processors busy: (\S+)"
-)
-GIVEN = ("rate", "elements", "buckets", "forward", "backward", "steps")
+BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
 
 
-def run_job(hosts, workers, servers, overlap, options, *flags):
-    """Run a job on the first hosts of the cluster; return its figures."""
-    program = [sys.executable, "benchmarks/growth_worker.py", "--overlap", str(overlap), *flags]
-    for name in ("buckets", "elements", "forward", "backward", "steps"):
-        program += [f"--{name}", str(getattr(options, name))]
-    command = hosts.ours(program, workers, servers)
-    try:
-        done = subprocess.run(
-            command, cwd=ROOT, capture_output=True, text=True, timeout=TIME_LIMIT_S
+class Work(NamedTuple):
+    """What each worker does: the rate is of its cable, the elements of a bucket, times in s."""
+
+    rate: str = "200mbit"
+    elements: int = 1_000_000  # fewer lie on one server
+    buckets: int = 4
+    forward: float = 0.2
+    backward: float = 0.4
+    steps: int = 8
+
+
+class Job(NamedTuple):
+    """Who exchanges, and how."""
+
+    workers: int
+    servers: int
+    overlap: int = 0
+    two_bits: int = 0
+    slow: float = 1.0  # the last worker computes so many times as long
+
+
+JOBS = {
+    "growth.csv": [
+        *(Job(w, w, overlap) for w in (1, 2, 3, 4, 6, 8) for overlap in (0, 1)),
+        *(Job(w, 1) for w in (2, 4)),
+    ],
+    "steps.csv": [
+        Job(4, servers, overlap, two_bits, slow)
+        for (servers, two_bits, slow), overlap in product(
+            ((4, 0, 1.0), (2, 0, 1.0), (4, 1, 1.0), (4, 0, 2.0)), (0, 1)
         )
-    except subprocess.TimeoutExpired:
-        raise Failed(f"{' '.join(command)}: not done in {TIME_LIMIT_S} s") from None
-    found = FIGURES.search(done.stdout)
-    if done.returncode or not found:
-        raise Failed(f"{' '.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}")
-    return dict(zip(("step_s", "number_s", "of_many_s", "busy"), map(float, found.groups())))
+    ],
+}
 
 
-def measure(options, table):
-    """Run all jobs, and write a row for each of their runs to a table."""
-    jobs = {(w, w, overlap): None for w in options.workers for overlap in (0, 1)}
-    if not options.quick:
-        jobs.update({(w, 1, 0): None for w in ONE_SERVER if w in options.workers})
-    with cluster(max(options.workers), options.rate, options.name) as hosts:
-        runs = {
-            f"{w} workers, {s} servers, overlap {o}": partial(run_job, hosts, w, s, o, options)
-            for w, s, o in jobs
-        }
-        if options.quick:
-            found = {name: [act()] for name, act in runs.items()}
-        else:
-            found = take_turns(runs, options.rounds, partial(print, flush=True))
-    given = {name: getattr(options, name) for name in GIVEN}
-    common = {"date": datetime.date.today().isoformat()}
-    common.update((name, where()[name]) for name in ("machine", "python"))
-    rows = read(table) if options.more else []
-    rows += [
-        {"workers": w, "servers": s, "overlap": o, **figures, **given, **common}
-        for (w, s, o), all_figures in zip(jobs, found.values())
-        for figures in all_figures
+def command(hosts, job, work):
+    """Return the command of a job on the first hosts of a cluster."""
+    program = [sys.executable, "benchmarks/growth_worker.py"]
+    for name in ("buckets", "elements", "forward", "backward", "steps"):
+        program += [f"--{name}", str(getattr(work, name))]
+    program += ["--overlap", str(job.overlap), "--two-bits", str(job.two_bits)]
+    return hosts.ours([*program, "--slow", str(job.slow)], job.workers, job.servers)
+
+
+def measure(jobs, work, name="growth"):
+    """Run every job twice, on hosts of their own; return a row for each run."""
+    with cluster(max(job.workers for job in jobs), work.rate, name) as hosts:
+        programs = {job: partial(run, command(hosts, job, work)) for job in jobs}
+        found = take_turns(lambda _: there_and_back(programs), 1, partial(print, flush=True))
+    times = ("step_s", "number_s", "of_many_s")
+    return [
+        {**job._asdict(), **{k: figures[k] for k in times}, **work._asdict(), **where()}
+        for job, runs in found.items()
+        for figures in runs
     ]
-    rows.sort(key=lambda row: (int(row["workers"]), -int(row["servers"]), int(row["overlap"])))
-    table.parent.mkdir(exist_ok=True)
-    with open(table, "w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def read(table):
-    """Return the rows of a table."""
-    if not table.exists():
-        raise Failed(f"{table}: not there; measure first, without --draw and --more")
-    with open(table, newline="") as file:
-        return list(csv.DictReader(file))
 
 
 class Measured:
     """The rows of growth.csv."""
 
     def __init__(self, rows):
-        first = rows[0]
+        work = Work(*(kind(rows[0][k]) for k, kind in Work.__annotations__.items()))
         self._rows = rows
-        if any(row[name] != first[name] for row in rows for name in GIVEN):
-            raise Failed("growth.csv: runs with different options; measure without --more")
-        self.buckets = int(first["buckets"])
-        self.size = 4 * int(first["elements"]) * self.buckets
-        self.forward, self.backward = float(first["forward"]), float(first["backward"])
-        self.rate = bytes_a_second(first["rate"])
-        self.workers = sorted({int(r["workers"]) for r in rows})
+        self.buckets, self.times = work.buckets, (work.forward, work.backward)
+        self.array = 4 * work.elements * work.buckets, bytes_a_second(work.rate)  # bytes, rate
+        self.workers = sorted({int(row["workers"]) for row in rows})
 
-    def figures(self, workers, overlap, figure="step_s", is_single=False):
-        """Return a figure of all runs of a job; with more than one server unless told."""
-        return [
-            float(row[figure])
+    def steps(self, *job):
+        """Return the seconds of a step of each run of a job, the shortest first."""
+        return sorted(
+            float(row["step_s"])
             for row in self._rows
-            if (int(row["workers"]), int(row["overlap"])) == (workers, overlap)
-            and int(row["servers"]) == (1 if is_single else workers)
+            if job == tuple(int(row[k]) for k in ("workers", "servers", "overlap"))
+        )
+
+    def limits(self, workers):
+        """Return the least seconds of a step: in turn, overlapped, and perfectly overlapped."""
+        exchange = servers_everywhere(workers, *self.array)
+        return (
+            in_turn(*self.times, exchange),
+            overlapped(*self.times, exchange, self.buckets),
+            overlapped(*self.times, exchange),
+        )
+
+    def limit_of_one_server(self, workers):
+        exchange = one_server(workers, *self.array, buckets=self.buckets)
+        return in_turn(*self.times, exchange)
+
+
+def table(measured):
+    """Return the lines of a table for docs/growth.md: measured beside the limits."""
+    lines = [
+        "| workers | in turn, s | limit | measured / limit | overlapped, s | "
+        f"limit, {measured.buckets} buckets | measured / limit | limit, perfect overlap |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for workers in measured.workers:
+        *both, perfect = measured.limits(workers)
+        cells = [str(workers)]
+        for overlap, limit in enumerate(both):
+            value = measured.steps(workers, workers, overlap)[0]
+            cells += [f"{value:.3f}", f"{limit:.3f}", f"{value / limit:.3f}"]
+        lines.append(f"| {' | '.join(cells)} | {perfect:.3f} |")
+    for workers in measured.workers[1:]:
+        steps, limit = measured.steps(workers, 1, 0), measured.limit_of_one_server(workers)
+        if steps:
+            lines.append(f"one server, {workers} workers: {steps[0]:.3f} s, limit {limit:.3f}")
+    return lines
+
+
+def draw(measured, path):
+    """Draw seconds a step over the workers: runs as points, limits as lines."""
+    plt = plotting("growth")
+    figure, axis = plt.subplots(figsize=(7, 5.6))
+    every = [1 + place / 10 for place in range(10 * (measured.workers[-1] - 1) + 1)]
+    in_turns, overlaps, perfect = zip(*map(measured.limits, every))
+    alone = list(map(measured.limit_of_one_server, every))
+    for name, color, style, steps in (
+        ("limit: one server, in turn", GREEN, "-", alone),
+        ("limit: a server a host, in turn", VERMILLION, "-", in_turns),
+        ("limit: a server a host, overlapped", BLUE, "-", overlaps),
+        ("limit: a server a host, perfect overlap", BLUE, ":", perfect),
+    ):
+        axis.plot(every, steps, color=color, linestyle=style, linewidth=1.8, label=name)
+    highest = 0.0
+    for name, marker, color, is_single, overlap in (
+        ("measured: one server, in turn", "^", GREEN, True, 0),
+        ("measured: a server a host, in turn", "o", VERMILLION, False, 0),
+        ("measured: a server a host, overlapped", "s", BLUE, False, 1),
+    ):
+        points = [
+            (workers, step_s)
+            for workers in measured.workers[is_single:]
+            for step_s in measured.steps(workers, 1 if is_single else workers, overlap)
         ]
-
-    def best(self, workers, overlap, figure="step_s", is_single=False):
-        """Return the least figure of all runs: what else the machine does only adds to it."""
-        return min(self.figures(workers, overlap, figure, is_single))
-
-    def fit(self):
-        """Fit what is in :class:`Fit`, the arrays' part to the steps without overlap."""
-        computing = self.forward + self.backward
-        exchanges = [self.best(w, 0) - computing for w in self.workers]
-        of_many = [min(self.best(w, o, "of_many_s") for o in (0, 1)) for w in self.workers]
-        fewest = next(w for w in self.workers if w > 1)
-        round_trip = min(self.best(fewest, o, "number_s") for o in (0, 1))
-        return fit(self.workers, exchanges, of_many, round_trip, self.size, self.rate)
-
-    def table(self):
-        """Return the lines of a table: measured beside the limits."""
-        lines = [
-            "| workers | in turn, s | limit | measured / limit | overlapped, s | "
-            f"limit, {self.buckets} buckets | measured / limit | limit, perfect overlap |",
-            "|---|---|---|---|---|---|---|---|",
-        ]
-        for workers in self.workers:
-            exchange = servers_everywhere(workers, self.size, self.rate)
-            cells = [str(workers)]
-            for overlap, limit in (
-                (0, in_turn(self.forward, self.backward, exchange)),
-                (1, overlapped(self.forward, self.backward, exchange, self.buckets)),
-            ):
-                value = self.best(workers, overlap)
-                cells += [f"{value:.3f}", f"{limit:.3f}", f"{value / limit:.3f}"]
-            cells.append(f"{overlapped(self.forward, self.backward, exchange):.3f}")
-            lines.append(f"| {' | '.join(cells)} |")
-        return lines
+        if points:
+            axis.plot(*zip(*points), marker, color=color, markeredgecolor="white", label=name)
+            highest = max(highest, *(step_s for _, step_s in points))
+    axis.set_ylim(0, 1.1 * highest)
+    axis.set_xticks(measured.workers)
+    axis.set_xlabel("workers, each on a host of its own")
+    axis.set_ylabel("seconds a step")
+    axis.grid(color="#DDDDDD", linewidth=0.6)
+    axis.legend(ncol=2, fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.12))
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None}, facecolor="white")
+    plt.close(figure)
 
 
-def tell(measured):
-    """Print what docs/growth.md is made of."""
-    fitted, future = measured.fit(), Future()
-    print(*measured.table(), sep="\n")
-    for w in ONE_SERVER:
-        if measured.figures(w, 0, is_single=True):
-            found = measured.best(w, 0, is_single=True)
-            exchange = one_server(w, measured.size, measured.rate, buckets=measured.buckets)
-            limit = in_turn(measured.forward, measured.backward, exchange)
-            print(f"one server, {w} workers: {found:.3f} s, limit {limit:.3f}")
-    print(
-        f"fitted: {fitted.share:.3f} of the rate, {fitted.fixed * 1e9:.2f} ms a MB besides, "
-        f"{fitted.latency * 1e6:.0f} µs a message, {fitted.message * 1e6:.0f} µs more a worker"
-    )
-    for name in future.rates:
-        for w in (8, 32, 64, future.most):
-            rate = bytes_a_second(name)
-            shares = {
-                "servers": future.efficiency(w, rate, fitted),
-                "in turn": future.efficiency(w, rate, fitted, overlap=False),
-                "ring": future.efficiency(w, rate, fitted, is_ring=True),
-                "cables alone": future.efficiency(w, rate),
-            }
-            print(f"{name}, {w} hosts: " + ", ".join(f"{k} {v:.3f}" for k, v in shares.items()))
+def rate(text):
+    """Read a rate, for argparse."""
+    bytes_a_second(text)
+    return text
 
 
 def main():
@@ -189,33 +186,22 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--draw", action="store_true", help="measure nothing, draw growth.csv")
-    parser.add_argument("--quick", action="store_true", help="1, 2 and 4 workers, each once")
-    parser.add_argument("--more", action="store_true", help="keep the earlier runs, too")
-    parser.add_argument("--rounds", type=positive, default=1, help="each runs every job twice")
-    parser.add_argument("--workers", type=int, nargs="+", metavar="W", help="numbers of workers")
-    parser.add_argument("--rate", default="200mbit", help="of each cable, as tc has it")
-    parser.add_argument("--buckets", type=int, default=4)
     parser.add_argument(
-        "--elements", type=int, default=1_000_000, help="of a bucket; fewer lie on one server"
+        "--rate", type=rate, default=Work().rate, help="of each cable, as tc has it"
     )
-    parser.add_argument("--forward", type=float, default=0.2, help="seconds")
-    parser.add_argument("--backward", type=float, default=0.4, help="seconds")
-    parser.add_argument("--steps", type=int, default=8)
-    parser.add_argument("--name", default="growth", help="of the cluster; ended if it is up")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder")
     options = parser.parse_args()
-    options.workers = options.workers or ((1, 2, 4) if options.quick else WORKERS)
-    table = options.output / "growth.csv"
+    folder = RESULTS if options.rate == Work().rate else ROOT / "build" / "growth"
     try:
-        if not options.draw:
-            bytes_a_second(options.rate)  # else it is known to be wrong when all is measured
-            measure(options, table)
-        measured = Measured(read(table))
-    except Failed as error:
+        for name, jobs in JOBS.items() if not options.draw else ():
+            write(folder / name, measure(jobs, Work(options.rate)))
+    except RuntimeError as error:
         sys.exit(f"growth.py: {error}")
-    if len(measured.workers) > 1:  # one point makes no line
-        tell(measured)
-        draw(measured, options.output / "growth.svg")
+    rows = read(folder / "growth.csv")
+    if not rows:
+        parser.error(f"--draw: {folder / 'growth.csv'} is not there; measure first")
+    measured = Measured(rows)
+    print(*table(measured), sep="\n")
+    draw(measured, folder / "growth.svg")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 Trains ResNet-18 on images made here and prints speed lines. Rung 0 is the published way, but that
 it looks at each loss before the update, as is often done, and divides the loss instead of the
 gradients; each further rung adds one of rungs.py.
-The eighth is malloc's, and is taken away from all roles by a GLIBC_TUNABLES in the environment.
+The eighth is malloc's: a GLIBC_TUNABLES in the environment of the job takes it away.
 """
 
 import argparse
@@ -21,15 +21,13 @@ parser.add_argument("--batch-size", type=int, default=128)
 parser.add_argument("--steps", type=int, default=30)
 parser.add_argument("--disp-batches", type=int, default=10)
 args = parser.parse_args()
-has = [args.rungs > place for place in range(len(RUNGS))]
-loads_whole, has_threads, is_static, has_products, is_free = has[:5]
-updates_here, has_buckets, _, shares_memory = has[5:]
+has = {*list(RUNGS)[: args.rungs]}
 
 from gluon_dist.setup.process import usable_processors
 
 import lesson  # noqa: F401
 
-if not has_threads:  # as MXNet does by itself: half of the processors, but at least one
+if "threads" not in has:  # as MXNet does by itself: half of the processors, but at least one
     half = max(1, usable_processors() // 2)
     os.environ["OMP_NUM_THREADS"] = str(half)
     os.environ["MXNET_USE_NUM_CORES_OPERATOR_TUNING"] = str(max(1, half // 2))
@@ -51,7 +49,7 @@ from sources import synthetic
 
 def batches(images, labels, store):
     """Yield batches for ever, made in one of the two ways."""
-    if loads_whole:
+    if "batches" in has:
         loader = TrainLoader(images, labels, args.batch_size, store.num_workers, store.rank)
         epoch = 0
         while True:
@@ -75,7 +73,7 @@ class LadderTrainer(Trainer):
     """Adds gradients up as this rung says, also in one process."""
 
     def _choose_exchange(self):
-        if shares_memory:
+        if "shared memory" in has:
             return SharedBuckets(share_memory(self._workers, True, 0))
         return Buckets()
 
@@ -89,26 +87,26 @@ def main():
     net.initialize(mx.init.Xavier())
     net.infer_shape(mx.nd.zeros((1, 3, 32, 32)))
     loss = gluon.loss.SoftmaxCrossEntropyLoss()
-    if has_products:
+    if "products" in has:
         use_products(net, (3, 32, 32))
-    if is_static:
+    if "hybridized" in has:
         loss.hybridize(static_alloc=True, static_shape=True)
-        bulk = {"backward_bulk_size": 4} if has_buckets else {}
+        bulk = {"backward_bulk_size": 4} if "buckets" in has else {}
         net.hybridize(static_alloc=True, static_shape=True, **bulk)
     params = net.collect_params()
-    if has_buckets:
+    if "buckets" in has:
         for param in params.values():
             param._finish_deferred_init()
         trainer = LadderTrainer(params, Adam(), kvstore=store)
     else:
-        here = {"update_on_kvstore": False} if updates_here else {}
+        here = {"update_on_kvstore": False} if "updates" in has else {}
         trainer = gluon.Trainer(params, "adam", {"learning_rate": 0.001}, store, **here)
     start = time.time()
     for step, (data, label) in zip(range(1, args.steps + 1), batches(images, labels, store)):
         with autograd.record():
             error = loss(net(data), label) / (args.batch_size * store.num_workers)
         error.backward()
-        if not is_free:
+        if "no wait" not in has:
             error.sum().asscalar()
         trainer.step(1)
         if step % args.disp_batches == 0:

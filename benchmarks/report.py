@@ -1,174 +1,185 @@
-"""What was measured, kept in tables and shown in RESULTS.md."""
+"""What was measured: its tables, its page, its picture, and the machine that it was measured on."""
 
 import csv
 import datetime
 import math
 import os
-import statistics
+import platform
+import re
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from comparison import Ratio, verdict
-from load import NOTICED
-from measured import where
+from comparison import ratio
+from contenders import PEERS_PYTHON, ROOT
 
-RESULTS = Path(__file__).resolve().parent / "results"
+RESULTS = ROOT / "benchmarks" / "results"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
+MEASURED = ("cifar10_dist", "tools", "benchmarks/peers", "benchmarks/*.py")
+TORCH_VERSION = """
+import importlib.util, runpy
+(folder,) = importlib.util.find_spec("torch").submodule_search_locations
+print(runpy.run_path(f"{folder}/version.py")["__version__"])
+"""  # importing it takes seconds
+
+
+def where():
+    """Describe what every row is measured with."""
+    commit = _printed("git", "rev-parse", "--short", "HEAD")
+    is_changed = commit and _printed("git", "status", "--porcelain", "--", *MEASURED)
+    return {
+        "date": datetime.date.today().isoformat(),
+        "machine": machine(Path("/proc/cpuinfo").read_text()) or platform.processor(),
+        "python": platform.python_version(),
+        "commit": commit + ("+" if is_changed else ""),
+        "torch": _printed(str(PEERS_PYTHON), "-c", TORCH_VERSION),
+    }
+
+
+def machine(cpuinfo):
+    """Name the processors of a ``/proc/cpuinfo``: ``2 x AMD EPYC, family 25 model 1``.
+
+    Processors of one name can be of different generations. Empty if they have no name.
+    """
+    pairs = re.findall(r"^(.*?)\s*: *(.*)$", cpuinfo, re.MULTILINE)
+    fields, count = dict(pairs), [key for key, _ in pairs].count("model name")
+    if not count:
+        return ""
+    family = ", family {cpu family} model {model}" if "cpu family" in fields else ""
+    return f"{count} x {fields['model name']}{family.format(**fields)}"
+
+
+def _printed(*command):
+    """Return what a program prints; nothing if it fails or is missing."""
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    except OSError:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def read(path):
+    """Return the rows of a table; none if there is no such table."""
+    if not path.exists():
+        return []
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write(path, rows):
+    """Write a table whole: killed meanwhile, the program leaves the old one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f"{path.name}.new")
+    with open(beside, "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    os.replace(beside, path)
 
 
 @dataclass(frozen=True)
-class Row:
-    """A ratio of two programs' figures, and what it should be.
+class Results:
+    """All that is known.
 
-    ``aim`` is at least reached, or with ``is_upper_limit`` at most; None for a mere observation.
-    With ``edge`` it is an aim for the ratio alone, whose interval may begin there.
-    """
-
-    title: str
-    a: str
-    b: str
-    figure: str
-    aim: float = None
-    is_upper_limit: bool = False
-    edge: float = None
-    note: str = ""
-
-
-def positive(text):
-    """Read a number of rounds, for argparse."""
-    value = int(text)
-    if value < 1:
-        raise ValueError
-    return value
-
-
-class Tables:
-    """What is known: runs.csv, ratios.csv, ratios.svg, and the table of a page.
-
-    Parameters
+    Attributes
     ----------
-    folder : pathlib.Path
-    page : pathlib.Path
-        Whose lines between ``BEGIN`` and ``END`` are written.
+    runs, ratios : list of dict
+        The rows of runs.csv and ratios.csv.
+    text : str
+        The page, in which a table of ratios stands between ``BEGIN`` and ``END``.
     """
 
-    def __init__(self, folder, page):
-        self._folder, self._page = folder, page
+    runs: list
+    ratios: list
+    text: str
 
-    def keep_runs(self, group, found):
-        """Replace what was known of a group's runs."""
-        common = {"date": datetime.date.today().isoformat(), **where()}
+    @classmethod
+    def read(cls, folder, page):
+        """Read the tables in a folder, and a page; empty where there are none."""
+        tables = (read(folder / name) for name in ("runs.csv", "ratios.csv"))
+        return cls(*tables, page.read_text() if page.exists() else "")
+
+    def with_group(self, group, found, rows, common):
+        """Return the results with those of a group in the place of its earlier ones.
+
+        Parameters
+        ----------
+        group : str
+        found : dict
+            name: the figures of each of its runs.
+        rows : list of comparison.Row
+        common : dict
+            Columns of every row: :func:`where`.
+        """
         runs = [
             {"group": group, "program": name, "run": i, "figure": k, "value": round(v, 4), **common}
-            for name, all_figures in found.items()
-            for i, figures in enumerate(all_figures)
-            for k, v in figures.items()
+            for name, figures in found.items()
+            for i, of_run in enumerate(figures)
+            for k, v in of_run.items()
         ]
-        self._replace("runs.csv", runs, "group", group)
+        ratios = replaced(self.ratios, [ratio_row(group, row, common) for row in rows])
+        return Results(replaced(self.runs, runs), ratios, filled(self.text, ratios))
 
-    def keep(self, group, found, row, value):
-        """Replace what was known of a ratio."""
-        loads = [run["load"] for runs in found.values() for run in runs if "load" in run]
-        ratios = {
-            "group": group,
-            "title": row.title,
-            "ratio": round(value.value, 4),
-            "low": round(value.low, 4),
-            "high": round(value.high, 4),
-            "target": "" if row.aim is None else row.aim,
-            "is_upper_limit": int(row.is_upper_limit),
-            "runs": len(found[row.a]),
-            "date": datetime.date.today().isoformat(),
-            **where(),
-            "edge": "" if row.edge is None else row.edge,
-            "note": row.note,
-            "load": round(statistics.mean(loads or [0.0]), 2),
-        }
-        self._replace("ratios.csv", [ratios], "title", row.title)
+    def told(self, group):
+        """Return a line for each ratio of a group."""
+        line = "{title}: {ratio} ({low} to {high})"
+        return [line.format(**row) for row in self.ratios if row["group"] == group]
 
-    def keep_only(self, group, titles):
-        """Drop the rows of a group that it does not measure any more."""
-        rows = self._read("ratios.csv")
-        self._write(
-            "ratios.csv", [r for r in rows if r.get("group") != group or r["title"] in titles]
-        )
-
-    def write(self):
-        """Fill the table in RESULTS.md, and draw it: rows with an aim, and those of one process."""
-        rows = [r for r in self._read("ratios.csv") if r["target"] or r["group"] == "one-process"]
-        lines = [
-            "| what | ratio | 95 % interval | aim | by the interval | runs | date, commit |",
-            "|---|---|---|---|---|---|---|",
-            *(f"| {' | '.join(_cells(row))} |" for row in rows),
-            "",
-        ]
-        words = {"machine": "", "python": "Python ", "torch": "PyTorch "}
-        ran = {k: "; ".join(dict.fromkeys(row[k] for row in rows if row.get(k))) for k in words}
-        lines.append(" · ".join(words[k] + ran[k] for k in words if ran[k]))
-        if any(_load(row) >= NOTICED for row in rows):
-            lines += ["", "*Under load*: so many processors were busy with something else."]
-        draw(rows, self._folder / "ratios.svg")
-        text = self._page.read_text() if self._page.exists() else ""
-        before, _, rest = text.partition(BEGIN)
-        after = rest.partition(END)[2]
-        self._page.write_text("\n".join([before + BEGIN, *lines, END]) + after)
-
-    def _read(self, name):
-        path = self._folder / name
-        if not path.exists():
-            return []
-        with open(path, newline="") as file:
-            return list(csv.DictReader(file))
-
-    def _replace(self, name, rows, column, key):
-        """Write rows to a table in the place of those with the same key."""
-        old = self._read(name)
-        place = next((i for i, r in enumerate(old) if r[column] == key), len(old))
-        others = [(i, r) for i, r in enumerate(old) if r[column] != key]
-        self._write(
-            name, [r for i, r in others if i < place] + rows + [r for i, r in others if i > place]
-        )
-
-    def _write(self, name, rows):
-        """Write a table whole: killed meanwhile, the program leaves the old one."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        beside = self._folder / f"{name}.new"
-        with open(beside, "w", newline="") as file:
-            writer = csv.DictWriter(file, max(rows, key=len))
-            writer.writeheader()
-            writer.writerows(rows)
-        os.replace(beside, self._folder / name)
+    def write(self, folder, page):
+        """Write the tables, the picture and the page."""
+        write(folder / "runs.csv", self.runs)
+        write(folder / "ratios.csv", self.ratios)
+        draw(in_page(self.ratios), folder / "ratios.svg")
+        page.write_text(self.text)
 
 
-def _cells(row):
-    """Return the cells of a row of the table."""
-    value = Ratio(*(float(row[name]) for name in ("ratio", "low", "high")))
-    aim, edge = (float(row[k]) if row.get(k) else None for k in ("target", "edge"))
-    is_upper_limit = row["is_upper_limit"] == "1"
-    wanted = "" if aim is None else f"{'at most' if is_upper_limit else 'at least'} {aim:.2f}"
-    wanted += "" if edge is None else f", interval above {edge:.2f}"
-    return (
-        row["title"] + (f" ({row['note']})" if row.get("note") else ""),
-        f"{value.value:.3f}",
-        "one run" if math.isnan(value.low) else f"{value.low:.3f} to {value.high:.3f}",
-        wanted,
-        verdict(value, aim, is_upper_limit, edge),
-        row["runs"] + (f", under load: {_load(row):.1f}" if _load(row) >= NOTICED else ""),
-        f"{row['date']} {row.get('commit') or ''}".strip(),
-    )
+def ratio_row(group, row, common):
+    """Return the line of ratios.csv of a :class:`comparison.Row`."""
+    value = ratio(row.a, row.b)
+    numbers = {"ratio": value.value, "low": value.low, "high": value.high}
+    return {
+        "group": group,
+        "title": row.title,
+        **{name: round(number, 4) for name, number in numbers.items()},
+        "runs": len(row.a),
+        **common,
+        "note": row.note,
+        "in_page": int(row.in_page),
+    }
 
 
-def _load(row):
-    return float(row.get("load") or 0)
+def replaced(old, new):
+    """Return a table with the rows of one group in the place of its earlier ones."""
+    group = new[0]["group"]
+    place = next((i for i, row in enumerate(old) if row["group"] == group), len(old))
+    return [*old[:place], *new, *(row for row in old[place:] if row["group"] != group)]
+
+
+def in_page(ratios):
+    """Return the rows of ratios.csv that the page shows."""
+    return [row for row in ratios if str(row["in_page"]) == "1"]
+
+
+def filled(text, ratios):
+    """Return a page with the table of ratios between its marks, or at its end."""
+    lines = ["| what | ratio | 95 % interval | runs | date, commit |", "|---|---|---|---|---|"]
+    rows = in_page(ratios)
+    for row in rows:
+        title = row["title"] + (f" ({row['note']})" if row["note"] else "")
+        value, low, high = (float(row[name]) for name in ("ratio", "low", "high"))
+        interval = "one run" if math.isnan(low) else f"{low:.3f} to {high:.3f}"
+        made = f"{row['date']} {row['commit']}".strip()
+        lines.append(f"| {title} | {value:.3f} | {interval} | {row['runs']} | {made} |")
+    words = {"machine": "", "python": "Python ", "torch": "PyTorch "}
+    ran = {k: "; ".join(dict.fromkeys(row[k] for row in rows if row[k])) for k in words}
+    lines += ["", " · ".join(words[k] + ran[k] for k in words if ran[k])]
+    before, _, rest = text.partition(BEGIN)
+    return "\n".join([before + BEGIN, *lines, END]) + rest.partition(END)[2]
 
 
 def draw(rows, path):
-    """Draw each ratio with its interval, a bar at its target, and its title above it."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "ratios"  # the same rows, the same bytes
-    from matplotlib import pyplot as plt
+    """Draw each ratio with its interval, its title above it."""
+    plt = plotting("ratios")
     from matplotlib.ticker import LogLocator
 
     figure, axis = plt.subplots(figsize=(6, 1 + 0.4 * len(rows)))
@@ -177,9 +188,6 @@ def draw(rows, path):
         if not math.isnan(low):
             axis.plot([low, high], [place, place], color="#0072B2", linewidth=3)
         axis.plot(value, place, "o", color="#0072B2")
-        if row["target"]:
-            edge = float(row["target"])
-            axis.plot([edge, edge], [place - 0.25, place + 0.25], color="#D55E00", linewidth=3)
         across = axis.get_yaxis_transform()
         title = axis.text(0.01, place + 0.35, row["title"], fontsize=8, transform=across)
         title.set_bbox({"color": "white", "pad": 0})  # the line at 1 does not strike it through
@@ -191,7 +199,19 @@ def draw(rows, path):
     axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.xaxis.set_major_formatter("{x:g}")
     axis.xaxis.set_minor_formatter("")
-    axis.set_xlabel("ratio (blue, with its 95 % interval)\nand what it should be (vermillion)")
+    axis.set_xlabel("ratio, with its 95 % interval; 1: equal")
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None}, facecolor="white")
     plt.close(figure)
+
+
+def plotting(salt):
+    """Return pyplot, for pictures of which the same rows give the same bytes."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = salt
+    matplotlib.rcParams["svg.fonttype"] = "none"  # text, not paths
+    from matplotlib import pyplot
+
+    return pyplot

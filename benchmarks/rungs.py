@@ -1,13 +1,13 @@
 """The rungs of ladder.py, in a module without MXNet, so that groups.py can name them."""
 
-RUNGS = (
-    "whole batches from one array, a thread ahead",
-    "a processor for each thread, instead of half of them",
-    "hybridize(static_alloc, static_shape), the loss too",
-    "convolutions of few pixels as products of matrices",
-    "no wait between backward and update",
-    "updates on the workers",
-    "gradients in buckets of 8 MB, sent as they are ready",
-    "memory of messages kept",
-    "gradients added up in shared memory, not sent",
-)
+RUNGS = {
+    "batches": "whole batches from one array, a thread ahead",
+    "threads": "a processor for each thread, instead of half of them",
+    "hybridized": "hybridize(static_alloc, static_shape), the loss too",
+    "products": "convolutions of few pixels as products of matrices",
+    "no wait": "no wait between backward and update",
+    "updates": "updates on the workers",
+    "buckets": "gradients in buckets of 8 MB, sent as they are ready",
+    "malloc": "memory of messages kept",
+    "shared memory": "gradients added up in shared memory, not sent",
+}

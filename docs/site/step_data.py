@@ -19,13 +19,13 @@ sys.path += [str(ROOT / "benchmarks"), str(ROOT / "notebooks" / "programs")]
 from roofline import DEVICES, LINKS, NETWORKS, REACHED  # noqa: E402
 
 from growth_model import bytes_a_second  # noqa: E402
-from step_model import UPDATE_BYTES  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results"
 # ResNet-18 for images of 32 x 32, on one processor of ours.
 OUR_FLOP = 6 * 37.0e6  # two for each of its multiplications, and backward takes twice as many
 OUR_BATCH, OUR_UPDATE = 128, 0.14  # of a step: notebook 07
 OUR_LATENCY = 218e-6  # half of the shortest round trip in growth.csv between two workers
+UPDATE_BYTES = 20  # of a weight: weight, gradient and momentum are read, two of them written
 NO_UPDATE = 1e13  # bytes/s of memory
 USUAL = {"ring": 0, "servers": 0, "overlap": 1, "bits": 32, "slow": 1, "latency": OUR_LATENCY}
 
@@ -70,8 +70,8 @@ def sleeping():
             for row in measured
             if int(row["overlap"]) == state["overlap"]
             and int(row["servers"]) == (state["servers"] or int(row["workers"]))
-            and int(row.get("two_bits", 0)) == (state["bits"] == 2)
-            and float(row.get("slow", 1)) == state["slow"]
+            and int(row["two_bits"]) == (state["bits"] == 2)
+            and float(row["slow"]) == state["slow"]
         ]
         words = f"{common['weights'] * 4 / 1e6:g} MB, {name}"
         yield {"name": words, "hosts": 4, "state": state, "points": points}
@@ -116,7 +116,8 @@ def data():
         for name, device in DEVICES.items()
     ]
     links = [entry(name, **link._asdict()) for name, link in LINKS.items()]
-    return {"networks": networks, "devices": devices, "links": links, "measured": measured}
+    lists = {"networks": networks, "devices": devices, "links": links}
+    return {**lists, "measured": measured, "updateBytes": UPDATE_BYTES}
 
 
 def write(path):

@@ -1,7 +1,5 @@
 """The measuring itself: turns, ratio, interval, what is read from the programs and what is kept."""
 
-import csv
-import math
 import signal
 import subprocess
 import sys
@@ -11,42 +9,32 @@ from functools import partial
 import pytest
 from mxnet.recordio import MXRecordIO
 
+import checkpoint_cost
+import floors
 import groups
-import load
+import growth
+import held_out
 import peak
-from bench import figures, minutes
-from between_hosts import extrapolated, link
-from comparison import Ratio, ratio, take_turns, verdict
-from contenders import Failed, ours, read, run
-from groups import GROUPS
-from growth_model import Fit, Future, bytes_of_host
-from kept import Kept
+import report
+from bench import GROUPS, minutes
+from between_hosts import Link, Wire
+from comparison import Row, compared, figures, ratio, take_turns, there_and_back
+from contenders import ours, read, run
 from launching import ROOT
-from measured import changed_files, machine, measured_files
 from record_files import write as write_records
-from report import BEGIN, END, Row, Tables
+from report import BEGIN, END, Results, in_page, machine
 
-BENCH = [sys.executable, str(ROOT / "benchmarks" / "bench.py")]
 TIME_BUDGET_S = 60
+BENCHMARKS = ROOT / "benchmarks"
+BENCH = [sys.executable, str(BENCHMARKS / "bench.py")]
 
 
 def test_programs_take_turns_so_that_a_drift_of_the_machine_touches_all_alike():
     order = []
     runs = {name: lambda name=name: order.append(name) or {"speed": len(order)} for name in "ABC"}
-    found = take_turns(runs, 2, report=lambda line: None)
+    found = take_turns(lambda found: there_and_back(runs), 2, report=lambda line: None)
     assert "".join(order) == "ABCCBA" * 2
     assert {sum(f["speed"] for f in figures) for figures in found.values()} == {26}
-
-
-def test_turns_end_as_soon_as_enough_is_known_and_at_the_limit():
-    for enough_after, rounds in ((2, 2), (9, 3)):
-        found = take_turns(
-            {"A": lambda: {"speed": 1}},
-            3,
-            print,
-            is_enough=lambda _, n, last=enough_after: n == last,
-        )
-        assert len(found["A"]) == 2 * rounds
 
 
 def test_turns_may_depend_on_what_was_found():
@@ -61,27 +49,6 @@ def test_turns_may_depend_on_what_was_found():
     }
 
 
-@pytest.mark.parametrize(
-    "value, aim, is_upper_limit, edge, expected",
-    [
-        ((1.3, 1.2, 1.4), 1.2, False, None, "reached"),
-        ((1.3, 1.19, 1.4), 1.2, False, None, "undecided"),
-        ((1.1, 1.0, 1.2), 1.2, False, None, "undecided"),
-        ((1.1, 1.0, 1.19), 1.2, False, None, "missed"),
-        ((0.5, 0.4, 0.6), 0.6, True, None, "reached"),
-        ((0.5, 0.4, 0.7), 0.6, True, None, "undecided"),
-        ((0.7, 0.61, 0.8), 0.6, True, None, "missed"),
-        ((1.2, 1.06, 1.4), 1.15, False, 1.05, "reached"),
-        ((1.1, 1.06, 1.4), 1.15, False, 1.05, "undecided"),
-        ((1.2, 1.04, 1.4), 1.15, False, 1.05, "undecided"),
-        ((1.3, math.nan, math.nan), 1.2, False, None, "undecided"),
-        ((1.3, 1.2, 1.4), None, False, None, ""),
-    ],
-)
-def test_the_interval_decides(value, aim, is_upper_limit, edge, expected):
-    assert verdict(Ratio(*value), aim, is_upper_limit, edge) == expected
-
-
 def test_a_ratio_is_of_medians_and_its_interval_holds_it():
     a, b = [10.0, 12.0, 11.0, 50.0], [5.0, 6.0, 5.5, 5.5]
     value = ratio(a, b)
@@ -94,6 +61,16 @@ def test_a_ratio_is_of_medians_and_its_interval_holds_it():
 def test_the_same_figures_have_the_ratio_one():
     assert ratio([3.0] * 4, [3.0] * 4) == ratio([7.0] * 4, [7.0] * 4)
     assert ratio([3.0] * 4, [3.0] * 4).high == 1
+
+
+def test_benchmarks_stand_on_three_floors_and_import_only_from_those_below():
+    programs = {"bench", "growth", "checkpoint_cost", "ladder", "loading", "peak"}
+    middle = {"groups", "between_hosts", "report"}
+    ground = floors.rooms_of(BENCHMARKS) - programs - middle
+    assert floors.faults(BENCHMARKS, [programs, middle, ground]) == []
+    pairs = floors.arrows(BENCHMARKS)
+    assert ("bench", "groups") in pairs
+    assert not [pair for pair in pairs for floor in (middle, ground) if {*pair} <= floor]
 
 
 @pytest.mark.long
@@ -116,24 +93,21 @@ def test_an_accuracy_is_read_with_the_time_that_it_came_at():
 
 
 def test_a_program_that_fails_ends_the_measurement_with_what_it_said():
-    with pytest.raises(Failed, match="status 3\nno luck"):
+    with pytest.raises(RuntimeError, match="status 3\nno luck"):
         run([sys.executable, "-c", "print('no luck'); raise SystemExit(3)"])
 
 
-def test_a_figure_that_a_program_did_not_print_is_told():
-    assert figures({"ours": [{"speed": 2.0}, {"speed": 3.0}]}, "ours", "speed") == [2.0, 3.0]
-    with pytest.raises(Failed, match="ours printed nothing to take speed from"):
-        figures({"ours": [{"speed": 2.0}, {}]}, "ours", "speed")
-
-
-def test_the_groups_are_listed_each_with_a_line_about_it():
-    listed = bench("--list").stdout.splitlines()
-    assert [line.split()[0] for line in listed] == list(GROUPS)
-    assert all(len(line.split()) > 2 for line in listed)
+def test_what_cannot_be_compared_is_told():
+    found = {"ours": [{"speed": 2.0, "parameters": 9}, {"parameters": 9}]}
+    found["theirs"] = [{"speed": 3.0, "parameters": 8}]
+    with pytest.raises(RuntimeError, match="ours printed nothing to take speed from"):
+        figures(found, "ours", "speed")
+    with pytest.raises(RuntimeError, match="networks of different sizes"):
+        compared("both", found, "ours", "theirs")
 
 
 def bench(*words):
-    return subprocess.run([*BENCH, *words], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    return subprocess.run([*BENCH, *words], cwd=ROOT, capture_output=True, text=True, timeout=240)
 
 
 @pytest.mark.parametrize(
@@ -150,55 +124,57 @@ def test_a_mistake_is_one_line_before_anything_runs(words, message):
     assert done.stderr.startswith(f"bench.py: {message}")
 
 
-def test_the_plan_stays_below_an_hour_without_data():
-    without = {n: g.rounds for n, g in GROUPS.items() if not (g.needs_data or g.by_name)}
-    assert len(without) > 10 and minutes(without) <= 60
+def test_all_groups_but_that_of_real_images_are_listed_and_take_less_than_an_hour():
+    first, *listed = bench("--list").stdout.splitlines()
+    assert [line.split()[0] for line in listed] == [n for n in GROUPS if n != "published"]
+    assert all(len(line.split()) > 4 for line in listed)
+    usual = {name: group.rounds for name, group in GROUPS.items() if not group.needs_data}
+    assert first == f"14 groups, on two cores about {minutes(usual):.0f} minutes"
+    assert 20 < minutes(usual) <= 60
 
 
 @pytest.mark.parametrize("dtypes", [("float32",), ("float32", "bfloat16")])
 def test_slow_ways_of_pytorch_are_tried_in_one_round_only(monkeypatch, dtypes):
     monkeypatch.setattr(groups, "DTYPES", dtypes)  # not every processor has both
-    turns, rows = GROUPS["one-process"].prepare(Namespace(quick=True))
-    names = {name for name, _ in turns({})}
+    group = groups.OneProcess(1)
+    group.setup(None, is_quick=True)
+    names = {name for name, _ in group.turns({})}
     found = {name: [{"speed": 100.0}] * 2 for name in names}
     slow = f"torch {dtypes[-1]}"
-    found[slow], found[f"{slow} channels-last"] = [{"speed": 60.0}] * 2, [{"speed": 95.0}] * 2
-    assert names - {name for name, _ in turns(found)} == {slow}
+    found[slow], found[f"{slow} channels-last"] = [{"speed": 60.0}], [{"speed": 95.0}] * 2
+    assert names - {name for name, _ in group.turns(found)} == {slow}
     found["peak"] = [
         {"gflops_float32": 50, "gflops_bfloat16": 100, "multiply_adds_resnet18_v1": 50e6}
     ]
-    shares = {row.title: figures(found, row.a, row.figure) for row in rows(found)}
-    assert shares["ResNet-18, one process, float32: share of the processor's peak"] == [30e9] * 2
+    rows = {row.title: row for row in group.rows(found)}
+    assert rows["ResNet-18, one process, float32: share of the processor's peak"].a == [30e9] * 2
+    title = f"ResNet-18, one process, {dtypes[-1]}: ours / best of PyTorch"
+    assert rows[title].note == f"{slow} channels-last"
 
 
-def test_gradients_in_float16_are_compared_with_those_of_ddp_and_with_float32():
+def test_two_hosts_are_compared_with_ddp_also_in_float16_and_with_the_limit():
     hosts = Namespace(ours=lambda program, workers: program, torch=lambda program: program)
-    stack = Namespace(enter_context=lambda cluster: hosts)  # starts no hosts
-    runs, rows = link("1gbit", float16_aim=1.3)(Namespace(stack=stack))
-    commands = {name: runs[name].args[0] for name in ("ours", "ddp")}
-    assert runs["ours in float16"].args[0] == [*commands["ours"], "--gc-type", "fp16"]
-    assert runs["ddp in float16"].args[0] == [*commands["ddp"], "--fp16-hook"]
-    found = {name: [{"speed": 100.0, "parameters": 11e6}] for name in runs}
-    half = {row.title: (row.b, row.aim) for row in rows(found) if row.a == "ours in float16"}
-    title = "two hosts at 1gbit, ResNet-18, batch 128"
-    assert half == {
-        f"{title}, gradients sent in float16: ours / DDP": ("ddp in float16", 1.3),
-        f"{title}, ours: gradients in float16 / in float32": ("ours", None),
-    }
+    group = Link(1, "1gbit")
+    group.setup(Namespace(enter_context=lambda cluster: hosts))  # starts no hosts
+    commands = {name: act.args[0] for name, act in group.programs.items()}
+    assert commands["ours in float16"] == [*commands["ours"], "--gc-type", "fp16"]
+    assert commands["ddp in float16"] == [*commands["ddp"], "--fp16-hook"]
+    found = {name: [{"speed": 100.0, "parameters": 25e6}] for name in commands}
+    found["ours"] = [{"speed": 128.0, "parameters": 25e6}]
+    rows = {row.title.partition(", batch 128")[2]: row for row in group.rows(found)}
+    half = rows[", gradients sent in float16: ours / DDP"]
+    assert (half.a, half.b, half.in_page) == ([100.0], [100.0], True)
+    limit = rows[": time of a step / the limit of computing and cable"]
+    assert limit.a == [1.0] and limit.b == [1.28]  # computing; the cable needs 0.84 s
+    slow = {row.title.partition(", batch 128")[2]: row for row in Link(1, "100mbit").rows(found)}
+    assert slow[": time of a step / the limit of computing and cable"].b[0] > 8
 
 
-def test_large_clusters_are_extrapolated_by_the_cost_that_was_measured():
-    cost, workers, rate = Fit(share=0.9, fixed=1e-9, latency=1e-4, message=3e-5), (1, 2, 4), 25e6
-    runs = [
-        {
-            "step_s": 0.6 + 16e6 * cost.fixed + bytes_of_host(w, 16e6) / (cost.share * rate),
-            "of_many_s": 1e-4 + w * cost.message,
-            "number_s": 2 * cost.latency,
-        }
-        for w in workers
-    ]
-    expected = Future().efficiency(256, 12.5e9, cost)
-    assert extrapolated(workers, runs, 16e6) == pytest.approx(expected)
+def test_bytes_are_counted_between_two_lengths_of_a_run():
+    found = {"10 steps": [{"bytes": 5e8, "parameters": 1e6}]}
+    found["50 steps"] = [{"bytes": 5e8 + 40 * 16e6, "parameters": 1e6}]
+    (row,) = Wire(1, 3).rows(found)
+    assert (row.a, row.b) == ([16e6], [16e6])  # 2 (W - 1) G, of 4 MB
 
 
 def test_multiply_adds_are_what_a_hand_counts():
@@ -215,7 +191,7 @@ def test_the_peak_is_measured():
 
 def test_every_tenth_training_image_is_held_out(tmp_path):
     write_records(tmp_path / "cifar10_train.rec", range(20))
-    run([sys.executable, "benchmarks/held_out.py", str(tmp_path), str(tmp_path / "parts")])
+    held_out.main(tmp_path, tmp_path / "parts")
     counts = []
     for kind in ("train", "val"):
         records = MXRecordIO(str(tmp_path / "parts" / f"cifar10_{kind}.rec"), "r")
@@ -223,65 +199,46 @@ def test_every_tenth_training_image_is_held_out(tmp_path):
     assert counts == [18, 2]
 
 
+def test_the_cost_of_saving_is_measured(tmp_path):
+    args = Namespace(network="fast", optimizer="sgd", batch_size=8, repeats=1)
+    row = checkpoint_cost.measure(args, tmp_path)
+    assert row["disk_mb"] > 1 and row["until_on_disk_s"] > 0
+    assert len(list(tmp_path.glob("model-0002.*"))) >= 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("rungs", ["0", "6", "7"])
+def test_every_way_of_training_on_the_ladder_runs(rungs):
+    words = ["--batch-size", "8", "--steps", "3", "--disp-batches", "1", "--rungs", rungs]
+    assert run([sys.executable, "benchmarks/ladder.py", *words])["speed"] > 0
+
+
 def test_hosts_share_the_steps_of_a_program():
     command = ours(batch_size=16, steps=10, hosts=3)
     assert command[command.index("--num-examples") + 1] == "480"
 
 
-def test_what_else_uses_the_processors_is_told():
-    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
-        try:
-            assert load.load(1.0) > 0.5
-            (line,) = [x for x in load.busy_processes() if f"(pid {busy.pid})" in x]
-            assert "-c while True: pass" in line
-        finally:
-            busy.kill()
-
-
 @pytest.mark.long
-def test_a_measurement_that_was_stopped_is_gone_on_with(tmp_path):
-    """What a shell starts in its background ignores SIGINT, and so would all that it starts."""
-    words, lines = ["--only", "loader", "--rounds", "1", "--output", str(tmp_path)], []
-    for program, how in (("ours: ", signal.SIGINT), ("published: ", signal.SIGKILL)):
-        with subprocess.Popen(
-            [*BENCH, *words],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
-        ) as stopped:
-            lines.append(next(line for line in stopped.stdout if line.startswith(program)))
-            stopped.send_signal(how)
-            end = stopped.stdout.read()
-        assert stopped.returncode != 0
-        assert how == signal.SIGKILL or end.endswith(
-            "bench.py: stopped; the same command goes on\n"
-        )
-    done = bench(*words)
-    assert done.returncode == 0, done.stderr
-    assert "going on" in done.stdout and all(line in done.stdout for line in lines)
-    with open(tmp_path / "runs.csv", newline="") as file:
-        rows = [r for r in csv.DictReader(file) if r["figure"] == "speed"]
-    assert [r["program"] for r in rows[:4]] == ["ours", "ours", "published", "published"]
+def test_a_group_is_measured_and_written_down_and_a_stop_says_what_is_left(tmp_path):
+    words = ["--only", "loader", "--only", "start", "--quick", "--output", str(tmp_path)]
+    with subprocess.Popen(
+        [*BENCH, *words],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        # What a shell starts in its background ignores SIGINT, and so would all that it starts.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
+    ) as stopped:
+        assert any(line == "--- start\n" for line in stopped.stdout)
+        stopped.send_signal(signal.SIGINT)
+        end = stopped.stdout.read()
+    assert stopped.returncode == 1
+    assert end.endswith('bench.py: stopped; for the rest: make bench ONLY="start"\n')
+    rows = [r for r in report.read(tmp_path / "runs.csv") if r["figure"] == "speed"]
+    assert [r["program"] for r in rows] == ["ours", "ours", "published", "published"]
     assert "images a second" in (tmp_path / "RESULTS.md").read_text()
-
-
-def test_kept_runs_are_found_again_but_for_half_a_line_and_by_the_same_program_only(tmp_path):
-    kept = Kept(["files", 1], tmp_path)
-    assert kept.take("group", "A", lambda: {"speed": 1}) == {"speed": 1}
-    kept.finish("other")
-    (file,) = tmp_path.iterdir()
-    file.write_text(file.read_text() + '["group", "A", {"sp')  # killed
-    Kept(["files", 1], tmp_path).take("other", "B", lambda: {"speed": 2})
-    again = Kept(["files", 1], tmp_path)
-    assert again.finished == {"other"}
-    assert again.take("group", "A", lambda: {"speed": 3}) == {"speed": 1}
-    assert again.take("other", "B", lambda: {"speed": 3}) == {"speed": 2}
-    assert again.take("group", "A", lambda: {"speed": 3}) == {"speed": 3}
-    assert not Kept(["files", 2], tmp_path).runs
-    again.forget()
-    assert not list(tmp_path.iterdir())
+    assert (tmp_path / "ratios.svg").stat().st_size < 60_000
 
 
 def test_two_machines_of_one_name_differ_by_family_and_model():
@@ -291,73 +248,51 @@ def test_two_machines_of_one_name_differ_by_family_and_model():
     assert machine("processor\t: 0\nBogoMIPS\t: 50.00\n") == ""  # as ARM has it
 
 
-def test_files_that_changed_since_they_were_measured_are_named(tmp_path):
-    (tmp_path / "cifar10_dist").mkdir()
-    paths = [tmp_path / "cifar10_dist" / name for name in ("a.py", "b.py", "c.py")]
-    for path in paths[:2]:
-        path.write_text("pass\n")
-    listed = tmp_path / "list"
-    assert changed_files(listed, tmp_path) == []  # nothing was measured
-    listed.write_text("\n".join(measured_files(tmp_path)))
-    assert changed_files(listed, tmp_path) == []
-    assert subprocess.run(["sha256sum", "--check", "--quiet", listed], cwd=tmp_path).returncode == 0
-    paths[0].write_text("1\n")
-    paths[2].write_text("pass\n")
-    assert changed_files(listed, tmp_path) == ["cifar10_dist/a.py", "cifar10_dist/c.py"]
-
-
-@pytest.fixture
-def tables(tmp_path):
-    """Tables in a folder, in which a row is kept."""
-    (tmp_path / "RESULTS.md").write_text(f"Before\n{BEGIN}\nold\n{END}\nAfter\n")
-    tables = Tables(tmp_path, tmp_path / "RESULTS.md")
-    keep(tables, "speed of both")
-    return tables
-
-
-def keep(tables, title, busy=0.0):
-    found = {"ours": [{"speed": 3.0, "load": busy}, {"speed": 4.0, "load": busy}]}
-    found["theirs"] = [{"speed": 2.0}, {"speed": 2.0}]
-    row = Row(title, "ours", "theirs", "speed", 2.0)
-    tables.keep_runs("both", found)
-    tables.keep("both", found, row, ratio([3.0, 4.0], [2.0, 2.0]))
+WHERE = {
+    "date": "2026-11-26",
+    "machine": "2 x CPU",
+    "python": "3.11",
+    "commit": "1234",
+    "torch": "",
+}
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # matplotlib's use of pyparsing
-def test_the_table_and_the_plot_are_made_of_what_was_kept(tables, tmp_path):
-    tables.write()
-    keep(tables, "speed of both")  # it replaces the first
-    keep(tables, "beside others", busy=1.2)
-    tables.write()
-    lines = (tmp_path / "RESULTS.md").read_text().splitlines()
-    assert lines[0] == "Before" and lines[-1] == "After" and "old" not in lines
-    (line,) = [line for line in lines if line.startswith("| speed of both")]
-    assert "| 1.750 | 1.500 to 2.000 | at least 2.00 | undecided | 2 |" in line
-    (line,) = [line for line in lines if line.startswith("| beside others")]
-    assert "| 2, under load: 1.2 |" in line
-    assert any(" x " in line and " · Python 3." in line for line in lines)
-    assert len((tmp_path / "runs.csv").read_text().splitlines()) == 7
-    assert "speed of both" in (tmp_path / "ratios.svg").read_text()
+def test_a_group_takes_the_place_of_its_earlier_rows(tmp_path):
+    page = tmp_path / "RESULTS.md"
+    page.write_text(f"Before\n{BEGIN}\nold\n{END}\nAfter\n")
+    found = {"ours": [{"speed": 3.0}, {"speed": 4.0}], "theirs": [{"speed": 2.0}, {"speed": 2.0}]}
+
+    def rows(*titles):
+        return [compared(title, found, "ours", "theirs", in_page=True) for title in titles]
+
+    results = Results.read(tmp_path, page)
+    results = results.with_group("first", found, [*rows("gone"), Row("kept", [1.0], [2.0])], WHERE)
+    results = results.with_group("second", found, rows("speed of both"), WHERE)
+    results.write(tmp_path, page)
+    results = Results.read(tmp_path, page).with_group("first", found, rows("renamed"), WHERE)
+    assert [row["title"] for row in in_page(results.ratios)] == ["renamed", "speed of both"]
+    assert [row["group"] for row in results.runs] == ["first"] * 4 + ["second"] * 4
+    results.write(tmp_path, page)
+    lines = page.read_text().splitlines()
+    assert lines[0] == "Before" and lines[-1] == "After" and not {"old", "gone"} & {*lines}
+    assert "| speed of both | 1.750 | 1.500 to 2.000 | 2 | 2026-11-26 1234 |" in lines
+    assert "2 x CPU · Python 3.11" in lines
+    assert ">speed of both</text>" in (tmp_path / "ratios.svg").read_text()
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_rows_of_the_earlier_form_stay_beside_new_ones(tables, tmp_path):
-    columns = "group,title,ratio,low,high,target,is_upper_limit,runs,date,machine,python"
-    row = 'old,"an old row",1.5,1.4,1.6,1.2,0,6,2026-11-22,2 x AMD EPYC,3.11.7'
-    (tmp_path / "ratios.csv").write_text(f"{columns}\n{row}\n")
-    keep(tables, "a new row")
-    tables.write()
-    page = (tmp_path / "RESULTS.md").read_text()
-    assert (
-        "| an old row | 1.500 | 1.400 to 1.600 | at least 1.20 | reached | 6 | 2026-11-22 |" in page
+def test_the_page_and_the_pictures_are_those_of_the_tables(tmp_path):
+    page = ROOT / "RESULTS.md"
+    results = Results.read(report.RESULTS, page)
+    assert report.filled(results.text, results.ratios) == results.text
+    assert {row["group"] for row in results.ratios} == {*GROUPS}
+    assert 0 < len(in_page(results.ratios)) <= 20
+    results.write(tmp_path, tmp_path / "page.md")
+    growth.draw(
+        growth.Measured(report.read(report.RESULTS / "growth.csv")), tmp_path / "growth.svg"
     )
-    assert "| a new row |" in page
-
-
-def test_rows_that_a_group_no_longer_has_are_removed_and_those_of_others_stay(tables, tmp_path):
-    tables.keep_only("other", ["another"])
-    assert "speed of both" in (tmp_path / "ratios.csv").read_text()
-    keep(tables, "renamed")
-    tables.keep_only("both", ["renamed"])
-    kept = (tmp_path / "ratios.csv").read_text()
-    assert "renamed" in kept and "speed of both" not in kept
+    for name in ("ratios.svg", "growth.svg"):
+        picture = (report.RESULTS / name).read_bytes()
+        assert picture == (tmp_path / name).read_bytes()
+        assert b"<text" in picture and len(picture) < 60_000

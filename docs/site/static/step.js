@@ -83,7 +83,7 @@
     const computing = (s.batch * s.flop) / s.speed;
     return {
       weights: s.weights, forward: computing / 3, backward: (computing * 2) / 3,
-      update: (stepModel.UPDATE_BYTES * s.weights) / s.memory, hosts: s.hosts, rate: s.rate,
+      update: (stepData.updateBytes * s.weights) / s.memory, hosts: s.hosts, rate: s.rate,
       latency: s.latency, servers: s.servers, is_ring: !!s.ring, overlap: !!s.overlap,
       buckets: s.buckets, two_bits: s.bits === 2 && !s.ring, slow: s.slow, adds: s.adds,
     };

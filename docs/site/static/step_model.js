@@ -1,24 +1,44 @@
-/* The model of a step: benchmarks/step_model.py in JavaScript, which explains it; a test holds the
-   two equal. Plain functions without a page, for a script tag and for Node.js. A setup has the
-   fields of Python's Setup, all of them. */
+/* The model of a step: when each bucket is computed, sent, added up and fetched. Plain functions
+   without a page. Times are in seconds, sizes in bytes, rates in bytes a second.
+
+   It agrees with the formulas of benchmarks/growth_model.py where those hold (a test compares them)
+   and goes on from there. What it assumes: hosts are equal, each with one worker, and the first ones
+   with a server. Every bucket is cut over all servers. A cable sends and receives at its full rate
+   at once. What comes first is sent first, added first: with few servers this is too kind, for
+   pushes and pulls share a cable. The update is made on the workers, after the last sum has arrived.
+
+   A setup has all of these fields:
+     weights                    of the network; each has a gradient of four bytes
+     forward, backward, update  of one worker alone
+     hosts                      at least 1
+     rate, latency              of a host's cable, each way; of an empty message
+     servers                    no more than there are hosts are used; 0: one on each host
+     is_ring                    no servers: the workers add up around a ring, in 2 (W - 1) rounds
+                                for each bucket
+     overlap                    send a bucket as soon as backward has filled it, not after the last
+     buckets                    at least 1, of equal size
+     two_bits                   pushes carry two bits a number; pulls do not, a ring has no pushes
+     slow                       at least 1: the last worker computes so many times as long; a single
+                                worker does not
+     adds                       bytes/s that a server, or a worker in a ring, receives and adds up */
 
 const stepModel = (function () {
-  const FRAMES = 1448 / 1538;
-  const ADDS = 1e9;
-  const MESSAGE = 30e-6;
-  const UPDATE_BYTES = 20;
-  const PACKED = 32 / 2;
-  const FINE = 0.95;
-  const GAIN = 0.01;
+  const FRAMES = 1448 / 1538; // of a cable's rate: the rest is headers of Ethernet, IP and TCP
+  const MESSAGE = 30e-6; // besides, of each message to a server: of_many_s of growth.csv
+  const PACKED = 32 / 2; // times fewer bytes in two-bit pushes
+  const FINE = 0.95; // an efficiency above which nothing is to be mended
+  const GAIN = 0.01; // of the efficiency: less is not worth a word
 
   const change = (s, changes) => Object.assign({}, s, changes);
 
+  /* For how long a bucket holds each cable: before the sum (the usual workers' pushes, and late, the
+     slow worker's) and after it. `delay` is between a cable's end and the next act. */
   function partsOf(s) {
     const w = s.hosts;
     const size = (4 * s.weights) / s.buckets;
     const rate = s.rate * FRAMES;
     if (s.is_ring) {
-      const half = (w - 1) * (size / w / rate + s.latency);
+      const half = (w - 1) * (size / w / rate + s.latency); // rounds: each waits for the one before
       const both = { sends: half, receives: half };
       const sumLate = (((w - 1) / w) * size) / s.adds;
       return { before: {}, late: both, after: both, sumEarly: 0, sumLate, delay: 0 };
@@ -30,7 +50,7 @@ const stepModel = (function () {
     const before = { sends: ((n - 1) / n) * push, receives: ((w - 2) / n) * push };
     const late = { receives: push / n };
     const after = { sends: ((w - 1) / n) * pull, receives: ((n - 1) / n) * pull };
-    if (n === w) {
+    if (n === w) { // the slow worker's host has a server, too
       before["slow receives"] = ((w - 1) / n) * push;
       late["slow sends"] = ((n - 1) / n) * push;
       after["slow sends"] = ((w - 1) / n) * pull;
@@ -42,6 +62,10 @@ const stepModel = (function () {
     return { before, late, after, sumEarly: (w - 1) * add, sumLate: add, delay: s.latency };
   }
 
+  /* The intervals of a step. A lane is who is busy: worker, slow worker, server; sends and receives
+     are the cable of the first host, slow sends and slow receives that of the slow worker's. A kind
+     is forward, backward, update, push, sum or pull; a bucket counts from 0, or is -1. Without a
+     slow worker, the lanes of its host mirror the first host's. */
   function timeline(s) {
     const slow = s.hosts > 1 ? s.slow : 1;
     const found = [];
@@ -64,6 +88,7 @@ const stepModel = (function () {
     return found;
   }
 
+  /* Add the intervals of the exchange; return when the last sum has arrived. */
   function exchange(s, slow, add) {
     const parts = partsOf(s);
     const free = {};
@@ -109,10 +134,12 @@ const stepModel = (function () {
     return last;
   }
 
+  // Until the last worker has made its update.
   const seconds = (s) => Math.max(...timeline(s).map((i) => i.end));
   const efficiency = (s) => (s.forward + s.backward + s.update) / seconds(s);
   const efficiencies = (s, hosts) => hosts.map((w) => efficiency(change(s, { hosts: w })));
 
+  /* What costs most: without it, the step would be shortest. */
   function bottleneck(s) {
     if (efficiency(s) >= FINE) return "computing";
     const without = {
@@ -205,9 +232,6 @@ const stepModel = (function () {
   }
 
   return {
-    ADDS, UPDATE_BYTES, timeline, seconds, efficiency, efficiencies, bottleneck, remedies, percent,
-    advice,
+    MESSAGE, timeline, seconds, efficiency, efficiencies, bottleneck, remedies, percent, advice,
   };
 })();
-
-if (typeof module !== "undefined") module.exports = stepModel;
