@@ -67,7 +67,8 @@ class PutBackChecks(OverwriteCells):
                 found[check.name].metadata = cell.metadata
                 self.log.warning("%s: %s had lost its metadata", self.copy, check.name)
                 continue
-            cell.id = f"{check.name}-again"
+            if "id" in nb.cells[0]:  # older formats have none
+                cell.id = f"{check.name}-again"
             answer = places(nb).get(check.name.rpartition("-check")[0], len(nb.cells))
             nb.cells.insert(answer + 1, cell)
             self.log.warning("%s: %s was missing and was put back", self.copy, check.name)
@@ -132,7 +133,7 @@ class RunWithinLimits(Execute):
                 (sum(map(written, processes)) / GB, self.files_gb, "GB of files"),
             ):
                 if taken > limit:
-                    self.excess = f"took more than {limit:g} {what}"
+                    self.excess = f"took more than {round(limit, 1):g} {what}"
                     end(processes)
                     break
 

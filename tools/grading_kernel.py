@@ -65,12 +65,14 @@ def be_kernel():
     from ipykernel.kernelapp import IPKernelApp
     from ipykernel.zmqshell import ZMQDisplayPublisher
 
+    for stream in 1, 2:  # the kernel repeats there, without end, what programs put out
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
     app = IPKernelApp.instance()
     app.initialize(sys.argv[1:])
     output = Output()
     app.shell.events.register("pre_run_cell", output.begin)
-    OutStream.write = output.limited(OutStream.write, len)
-    ZMQDisplayPublisher.publish = output.limited(ZMQDisplayPublisher.publish, lambda d: len(str(d)))
+    OutStream.write = output.limited(OutStream.write)
+    ZMQDisplayPublisher.publish = output.limited(ZMQDisplayPublisher.publish)
     app.start()
 
 
@@ -81,14 +83,14 @@ class Output:
         """Count from zero, for a new cell."""
         self.size = 0
 
-    def limited(self, put_out, measure):
+    def limited(self, put_out):
         """Return a function that puts out what comes until it is too much, then raises an error."""
         self.size = 0
 
-        def within_limit(stream, what, *args, **options):
-            self.size += measure(what)
+        def within_limit(stream, *args, **options):
+            self.size += sum(len(str(value)) for value in (*args, *options.values()))
             if self.size <= OUTPUT:
-                return put_out(stream, what, *args, **options)
+                return put_out(stream, *args, **options)
             if threading.current_thread() is threading.main_thread():
                 raise RuntimeError(f"this cell puts out more than {OUTPUT:,} characters")
 

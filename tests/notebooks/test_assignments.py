@@ -12,7 +12,14 @@ import pytest
 from checks import say
 from launching import ROOT
 from make_assignments import assignment
-from notebooks.test_notebooks import FOLDER, QUICKEST, committed, every_notebook, tagged
+from notebooks.test_notebooks import (
+    FOLDER,
+    QUICKEST,
+    committed,
+    every_notebook,
+    first_error,
+    tagged,
+)
 
 TIME_BUDGET_S = 300
 GRADER = ROOT / ".venv-nbgrader" / "bin"
@@ -137,6 +144,8 @@ def test_nbgrader_grades_what_is_right_in_copies_that_lack_or_take_something(tmp
     with open(course / "grades.csv", newline="") as table:
         scores = {row["student_id"]: float(row["score"]) for row in csv.DictReader(table)}
     assert scores == {"deleted": 3, "plain": 3, "greedy": 1, "endless": 1}
+    ran = nbformat.read(course / "autograded" / "deleted" / NAME / f"{NAME}.ipynb", as_version=4)
+    assert not first_error(ran)
     assert f"deleted/{NAME}/{NAME}.ipynb: exercise-1-check was missing and was put back" in told
     assert f"plain/{NAME}/{NAME}.ipynb: exercise-3-check had lost its metadata" in told
     for student, words in {
