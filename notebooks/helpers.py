@@ -38,9 +38,11 @@ FACE = "color: black; background: #f8f8f8; font-family: monospace; white-space: 
 
 def show(source):
     """Display where a function or module of this project is written, and its source."""
-    place = Path(inspect.getsourcefile(source)).resolve().relative_to(ROOT)
+    place = Path(inspect.getsourcefile(source)).resolve()
+    # Of gluon_dist, .venv may have the copy that stands beside another folder of notebooks.
+    root = next(folder for folder in place.parents if (folder / "cifar10_dist").is_dir())
     lines, first = inspect.getsourcelines(source)
-    print(f"{place.as_posix()}, from line {max(first, 1)}:")
+    print(f"{place.relative_to(root).as_posix()}, from line {max(first, 1)}:")
     style = HtmlFormatter(noclasses=True, nobackground=True, prestyles=FACE)
     display(HTML(highlight(textwrap.dedent("".join(lines)), PythonLexer(), style)))
 
