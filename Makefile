@@ -32,6 +32,10 @@ LATER = $(shell unset PYTHONHOME PYTHONPATH; for name in python3 python3.13 pyth
 unexport PYTHONHOME PYTHONPATH PYTHONSAFEPATH PIP_TARGET PIP_PREFIX
 export PIP_USER := 0
 
+# Kernels are those of .venv, and IPython's settings are its own, whatever is in the home folder.
+export JUPYTER_PATH := $(CURDIR)/.venv/share/jupyter
+export IPYTHONDIR := $(CURDIR)/build/ipython
+
 .DEFAULT_GOAL := help
 .PHONY: help setup train test test-all test-horovod notebooks jupyter site site-serve assignments cluster chaos bench test-pythons test-bare test-gpu-install lint clean
 

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import mxnet as mx
 
-from helpers import ROOT
+from helpers import ROOT, own_folder
 from sources import images
 
 
-def cifar10_words(num_examples, num_test, folder="build/cifar10"):
+def cifar10_words(num_examples, num_test):
     """Find images as the program does: CIFAR-10, else synthetic ones.
 
     Where ``TUTORIAL_DATA`` names a folder with RecordIO files of CIFAR-10, their first records are
-    copied into ``folder``, below the project's.
+    copied into a folder of this kernel's.
 
     Returns
     -------
@@ -24,6 +24,7 @@ def cifar10_words(num_examples, num_test, folder="build/cifar10"):
     """
     full = Path(os.environ.get("TUTORIAL_DATA", ""), "cifar10")
     if (full / "cifar10_train.rec").exists():
+        folder = own_folder("cifar10")
         train = _cut(full / "cifar10_train.rec", num_examples, folder)
         test = _cut(full / "cifar10_val.rec", num_test, folder)
         return "CIFAR-10, JPEG copy", ["--data-train", train, "--data-val", test]
@@ -32,8 +33,7 @@ def cifar10_words(num_examples, num_test, folder="build/cifar10"):
 
 
 def _cut(path, count, folder):
-    """Copy the first records of a shuffled file; return the copy's path below the project."""
-    (ROOT / folder).mkdir(parents=True, exist_ok=True)
+    """Copy the first records of a shuffled file; return the copy's path, seen from the project."""
     copy = f"{folder}/{count}-{path.name}"
     reader = mx.recordio.MXRecordIO(str(path), "r")
     writer = mx.recordio.MXRecordIO(str(ROOT / copy), "w")

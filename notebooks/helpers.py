@@ -3,13 +3,17 @@
 import base64
 import contextlib
 import difflib
+import fcntl
 import html
 import inspect
 import io
+import itertools
 import os
 import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -27,17 +31,51 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("cifar10_dist", "notebooks/programs", "benchmarks", "tools")
 sys.path += [str(ROOT / folder) for folder in FOLDERS]
 STARTED = time.time()
+OWN = {}  # the folders of this kernel, by name: path, and the open file that says whose they are
 # The face of shown code: its colours are fixed, and the page around it may be light or dark.
 FACE = "color: black; background: #f8f8f8; font-family: monospace; white-space: pre; padding: 8px"
 
 
 def show(source):
     """Display where a function or module of this project is written, and its source."""
-    place = Path(inspect.getsourcefile(source)).resolve().relative_to(ROOT)
+    place = Path(inspect.getsourcefile(source)).resolve()
+    # Of gluon_dist, .venv may have the copy that stands beside another folder of notebooks.
+    root = next(folder for folder in place.parents if (folder / "cifar10_dist").is_dir())
     lines, first = inspect.getsourcelines(source)
-    print(f"{place.as_posix()}, from line {max(first, 1)}:")
+    print(f"{place.relative_to(root).as_posix()}, from line {max(first, 1)}:")
     style = HtmlFormatter(noclasses=True, nobackground=True, prestyles=FACE)
     display(HTML(highlight(textwrap.dedent("".join(lines)), PythonLexer(), style)))
+
+
+def own_folder(name):
+    """Empty a folder that only this kernel uses, and return its path, seen from the project.
+
+    That is ``build/NAME``, or ``build/NAME-2`` while another kernel has the first. Where ``build``
+    is somebody else's, it is a temporary folder.
+    """
+    if name not in OWN:
+        OWN[name] = _first_free(name)
+    folder = OWN[name][0]
+    shutil.rmtree(ROOT / folder, ignore_errors=True)  # of an earlier run
+    (ROOT / folder).mkdir(parents=True)
+    return folder
+
+
+def _first_free(name):
+    """Return the first folder of a name that no other kernel has, and what keeps it ours."""
+    build = ROOT / "build"
+    if not os.access(build if build.exists() else ROOT, os.W_OK):
+        holder = tempfile.TemporaryDirectory(prefix="notebook-")  # removed with this process
+        return Path(holder.name), holder
+    build.mkdir(exist_ok=True)
+    for number in itertools.count(1):
+        folder = f"{name}-{number}" if number > 1 else name
+        try:
+            lock = open(build / f"{folder}.lock", "w")  # noqa: SIM115  open as long as we live
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return Path("build", folder), lock
+        except (BlockingIOError, PermissionError):  # another kernel's, another user's
+            pass
 
 
 def run(*words, timeout_s=170, **environ):
@@ -47,7 +85,7 @@ def run(*words, timeout_s=170, **environ):
     TimeoutExpired if it takes too long.
     """
     command = [sys.executable if word == "python" else str(word) for word in words]
-    print("$", shlex.join(map(str, words)))
+    print("$", shlex.join(map(str, words)).replace(f"{ROOT}{os.sep}", ""))
     pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     environ = dict(os.environ, **environ)
     process = subprocess.run(command, cwd=ROOT, env=environ, timeout=timeout_s, **pipe)

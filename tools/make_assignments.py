@@ -3,7 +3,8 @@
 
 What is one cell to a reader becomes two: the answer, with the folded one as the solution that
 nbgrader takes out again, and the check, which is locked. Also writes down for nbgrader how it
-grades (``nbgrader_config.py``, unless there is one), and that its kernel is ``.venv``'s.
+grades: what a teacher may change in the course's ``nbgrader_config.py``, unless there is one, and
+what every course needs in nbgrader's own environment, with a kernel that is ``.venv``'s.
 """
 
 import argparse
@@ -16,7 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = ROOT / ".venv" / "bin" / "python"
-KERNEL = Path(sys.prefix, "share/jupyter/kernels/python3/kernel.json")
+KERNEL = Path(sys.prefix, "share/jupyter/kernels/gluon-grading/kernel.json")
+CONFIG = Path(sys.prefix, "etc/jupyter/nbgrader_config.py")
 CHECK = re.compile(r"^(?:from checks|check_).*\n?", re.M)
 
 
@@ -35,9 +37,14 @@ def main(argv=None):
         (folder / path.name).write_text(json.dumps(notebook, indent=1), encoding="utf-8")
     if not (args.course / "nbgrader_config.py").exists():
         shutil.copy(ROOT / "docs" / "teaching" / "nbgrader_config.py", args.course)
-    words = [str(PYTHON), str(ROOT / "tools" / "grading_kernel.py"), "-f", "{connection_file}"]
-    KERNEL.parent.mkdir(parents=True, exist_ok=True)
-    KERNEL.write_text(json.dumps({"argv": words, "display_name": "MXNet", "language": "python"}))
+    words = [str(PYTHON), "-E", str(ROOT / "tools" / "grading_kernel.py")]
+    words += ["-f", "{connection_file}"]
+    spec = {"argv": words, "display_name": "MXNet", "language": "python"}
+    config = f"import sys\nsys.path.append({str(ROOT / 'tools')!r})\n"
+    config += "import grading\ngrading.configure(get_config())\n"
+    for path, text in (KERNEL, json.dumps(spec)), (CONFIG, config):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -16,6 +16,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +24,11 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = ("requirements.txt", "requirements-cpu.txt", "requirements-common.txt", "constraints.txt")
+IPYTHON = "tools/ipython_config.py"
+FILES = (
+    *("requirements.txt", "requirements-cpu.txt", "requirements-common.txt", "constraints.txt"),
+    IPYTHON,
+)
 STAMP = "built-from.json"  # removed first, written last: without it a run was cut short
 HOROVOD_STAMP = "horovod.txt"  # of make_horovod.py, which adds to this environment
 PYTHONS = ("python3.11", "python3.10", "python3.12", "python3.9", "python3.8", "python3")
@@ -174,6 +179,8 @@ def build(venv, wanted):
     if not succeeds(*install, "--no-build-isolation", "-e", ROOT, **settings):
         return 1
     provide_libraries(venv / "bin" / "python")
+    (venv / "etc" / "ipython").mkdir(parents=True, exist_ok=True)
+    shutil.copy(str(ROOT / IPYTHON), str(venv / "etc" / "ipython"))
     if has_horovod:
         (venv / HOROVOD_STAMP).write_text("to be added again")
     (venv / STAMP).write_text(json.dumps(wanted))

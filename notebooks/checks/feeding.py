@@ -27,7 +27,7 @@ def check_own_file(status, lines):
     for name in ("mine_train", "mine_val"):
         for ending in ("rec", "idx"):
             if not (FEED / f"{name}.{ending}").exists():
-                return say(False, f"build/feed/{name}.{ending} is not there")
+                return say(False, f"{FEED.name}/{name}.{ending} is not there")
     first = RecordImages(str(FEED / "mine_train.rec"), (3, 64, 64))[[0]][0]
     if min(first.shape[1:]) != 96:
         return say(False, f"the shorter side of a photo is {min(first.shape[1:])}, not 96")

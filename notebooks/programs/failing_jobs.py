@@ -3,23 +3,21 @@
 import json
 import os
 import re
-import shutil
 import signal
 
 import background
 import numpy as np
 
-from helpers import ROOT, run_quietly
+from helpers import ROOT, own_folder, run_quietly
 
-OUT = "build/failures"  # checkpoints and logs, below the project's folder
+OUT = own_folder("failures")  # checkpoints and logs
 FOLDER = ROOT / OUT
 LAUNCH = ("python", "tools/launch.py", "--timeout", "400")  # s: nothing here lasts longer
 
 
 def begin():
     """Empty the folder, and give each worker one thread: then two runs agree, bit for bit."""
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir(parents=True)
+    own_folder("failures")
     os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that are started
 
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import time
 from pathlib import Path
 
@@ -18,10 +17,10 @@ from mxnet.gluon.data.vision import transforms
 from PIL import Image
 from sklearn.datasets import load_sample_image
 
-from helpers import ROOT, run_quietly
+from helpers import ROOT, own_folder, run_quietly
 from sources import images, records
 
-FEED = ROOT / "build" / "feed"
+FEED = ROOT / own_folder("feed")
 PARTS = ["read file", "decode", "crop", "flip", "to float", "normalize"]
 PROGRAM = ["python", "cifar10_dist/cifar10_dist.py", "--network", "mobilenet0.25"]
 PROGRAM += ["--num-classes", "2", "--image-shape", "3,224,224", "--batch-size", "8"]
@@ -36,7 +35,7 @@ def save_small(count):
     str, numpy.ndarray
         What they are, and the images, (n, 3, 32, 32) bytes.
     """
-    shutil.rmtree(FEED, ignore_errors=True)
+    own_folder("feed")
     source = Path(os.environ.get("TUTORIAL_DATA", ""), "cifar10", "cifar10_train.rec")
     if source.exists():
         packed = records.RecordImages(str(source), (3, 32, 32), count)
@@ -168,7 +167,7 @@ def _processor_seconds():
 
 def program_speed(name, *flags):
     """Run the training program on photos; return its best speed line, in images a second."""
-    files = [f"--data-{part}=build/feed/{name}_{part}.rec" for part in ("train", "val")]
+    files = [f"--data-{part}={FEED}/{name}_{part}.rec" for part in ("train", "val")]
     status, lines = run_quietly(*PROGRAM, *files, "--num-epochs", "2", *flags)
     if status:
         raise RuntimeError("\n".join(lines[-20:]))

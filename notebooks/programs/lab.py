@@ -6,15 +6,16 @@ Every process computes on one thread, so that a worker is the same in all jobs.
 import csv
 import json
 import re
+import shlex
 import shutil
 
 import numpy as np
 from traces import read_trace
 
 from growth_model import bytes_a_second, in_turn, overlapped, servers_everywhere
-from helpers import ROOT, run_quietly
+from helpers import ROOT, own_folder, run_quietly
 
-FOLDER = "build/notebook-07"  # below the project's
+FOLDER = own_folder("notebook-07")
 HERE = ("--launcher", "local")
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 TIME_PARTS = "python notebooks/programs/time_parts.py --data synthetic --num-examples 600"
@@ -38,8 +39,7 @@ def time_parts(num_workers, flags, hosts=HERE):
 
 def trace(num_workers, flags):
     """Run time_parts.py as above, with traces of the workers and the servers in FOLDER."""
-    (ROOT / FOLDER).mkdir(parents=True, exist_ok=True)
-    program = TIME_PARTS.replace("notebooks/", "../../notebooks/")
+    program = TIME_PARTS.replace("notebooks/", f"{shlex.quote(str(ROOT))}/notebooks/")
     # A server writes to the folder in which it was started.
     words = [f"cd {FOLDER} && {program} {flags} --profile trace.json"]
     return _facts(job(num_workers, words))

@@ -6,14 +6,22 @@ import os
 import subprocess
 
 import nbformat
+import psutil
 import pytest
 
 from checks import say
 from launching import ROOT
 from make_assignments import assignment
-from notebooks.test_notebooks import FOLDER, QUICKEST, committed, every_notebook, tagged
+from notebooks.test_notebooks import (
+    FOLDER,
+    QUICKEST,
+    committed,
+    every_notebook,
+    first_error,
+    tagged,
+)
 
-TIME_BUDGET_S = 150
+TIME_BUDGET_S = 300
 GRADER = ROOT / ".venv-nbgrader" / "bin"
 NAME = next(path.stem for path in FOLDER.glob(f"{QUICKEST}-*.ipynb"))
 MARKED = {"schema_version": 3, "grade": True, "solution": True, "locked": False, "task": False}
@@ -47,8 +55,10 @@ def test_an_exercise_becomes_a_cell_to_answer_in_and_a_locked_check(name):
     assert len(answers) == len(checks) == 3 and "<summary>Answer" not in json.dumps(made)
     for cell in answers:
         assert "check_" not in cell["source"] and cell["source"].count(" SOLUTION\n") == 2
-    for cell in checks:
-        assert cell["source"].splitlines()[-1].startswith("check_")
+    for cell in checks:  # each stands alone: another may be deleted
+        first, last = cell["source"].splitlines()
+        assert first.split(" import ") == [first.split(" import ")[0], last.split("(")[0]]
+        assert first.startswith("from checks.") and last.startswith("check_")
 
 
 def test_a_check_raises_an_error_where_nbgrader_grades(monkeypatch, capsys):
@@ -60,44 +70,91 @@ def test_a_check_raises_an_error_where_nbgrader_grades(monkeypatch, capsys):
     assert capsys.readouterr().out == "Not yet: a hint\nCorrect.\nNot yet: a hint\n"
 
 
-def nbgrader(course, *words):
-    """Run one of nbgrader's commands, in its activated environment."""
+def nbgrader(course, *words, status=0):
+    """Run one of nbgrader's commands, in its activated environment; return what it says."""
     environ = {**os.environ, "PATH": f"{GRADER}{os.pathsep}{os.environ['PATH']}"}
     ran = subprocess.run(
         ["nbgrader", *words], cwd=course, env=environ, capture_output=True, text=True
     )
-    assert ran.returncode == 0, ran.stderr
+    assert ran.returncode == status, ran.stderr
+    return ran.stderr
 
 
-def hand_in(course, student, answers):
+def hand_in(course, student, answers, change=None):
     """Hand in the released notebook with some answers: code by exercise, from 0."""
     notebook = nbformat.read(course / "release" / NAME / f"{NAME}.ipynb", as_version=4)
     for number, cell in enumerate(graded(notebook, solution=True)):
         assert "SOLUTION" not in cell.source
         cell.source += answers.get(number, "")
+    if change:
+        change(notebook)
     place = course / "submitted" / student / NAME
     place.mkdir(parents=True)
     nbformat.write(notebook, place / f"{NAME}.ipynb")
 
 
+def commands(process):
+    """The words of a process's command, or none if it has ended."""
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+def lose_a_check(notebook):
+    notebook.cells.remove(graded(notebook, grade_id="exercise-1-check")[0])
+
+
+def lose_metadata(notebook):
+    for cell in notebook.cells:
+        cell.metadata = {}
+
+
+def lose_all(notebook):
+    notebook.cells = [cell for cell in notebook.cells if "nbgrader" not in cell.metadata]
+
+
+MEMORY = "\nx = []\nwhile True:\n    x.append(bytearray(10**7))"
+OUTPUT = "\nwhile True:\n    print('x')"
+PROCESSES = """
+import subprocess
+while True:
+    subprocess.Popen(["sleep", "901.5"], start_new_session=True)
+"""
+
+
 @pytest.mark.long
-@pytest.mark.timeout(600)
-def test_nbgrader_grades_a_right_a_half_right_and_an_endless_copy(tmp_path):
+@pytest.mark.timeout(900)
+def test_nbgrader_grades_what_is_right_in_copies_that_lack_or_take_something(tmp_path):
     course = tmp_path / "course"
     subprocess.run(["make", "-s", "assignments", f"COURSE={course}"], cwd=ROOT, check=True)
     nbgrader(course, "generate_assignment", NAME)
     source = nbformat.read(course / "source" / NAME / f"{NAME}.ipynb", as_version=4)
     right = {n: cell.source for n, cell in enumerate(graded(source, solution=True))}
-    hand_in(course, "right", right)
-    hand_in(course, "half", {1: right[1]})
-    hand_in(course, "endless", {0: "\nwhile True:\n    pass"})
-    endless = "--student=endless"
-    nbgrader(course, "autograde", NAME, endless, "--ExecutePreprocessor.timeout=20")
-    nbgrader(course, "autograde", NAME)  # the others, with the limit of the course
-    nbgrader(course, "generate_feedback", NAME, endless)
+    hand_in(course, "deleted", right, lose_a_check)
+    hand_in(course, "plain", right, lose_metadata)
+    hand_in(course, "greedy", {0: MEMORY, 1: OUTPUT, 2: right[2]})
+    hand_in(course, "endless", {0: "\nwhile True:\n    pass", 1: PROCESSES, 2: right[2]})
+    limits = "--RunWithinLimits.memory_gb=2", "--RunWithinLimits.processes=60"
+    short = "--student=endless", "--ExecutePreprocessor.timeout=20"
+    told = nbgrader(course, "autograde", NAME, *short, *limits)
+    told += nbgrader(course, "autograde", NAME, *limits)  # the others, with the time of the course
+    nbgrader(course, "generate_feedback", NAME)
     nbgrader(course, "export")
     with open(course / "grades.csv", newline="") as table:
         scores = {row["student_id"]: float(row["score"]) for row in csv.DictReader(table)}
-    assert scores == {"right": 3, "half": 1, "endless": 0}
-    page = (course / "feedback" / "endless" / NAME / f"{NAME}.html").read_text()
-    assert "No reply from kernel before timeout" in page
+    assert scores == {"deleted": 3, "plain": 3, "greedy": 1, "endless": 1}
+    ran = nbformat.read(course / "autograded" / "deleted" / NAME / f"{NAME}.ipynb", as_version=4)
+    assert not first_error(ran)
+    assert f"deleted/{NAME}/{NAME}.ipynb: exercise-1-check was missing and was put back" in told
+    assert f"plain/{NAME}/{NAME}.ipynb: exercise-3-check had lost its metadata" in told
+    for student, words in {
+        "endless": ("No reply from kernel before timeout", "took more than 60 processes"),
+        "greedy": ("took more than 2 GB of memory", "puts out more than 1,000,000 characters"),
+    }.items():
+        page = (course / "feedback" / student / NAME / f"{NAME}.html").read_text()
+        assert all(word in page for word in words)
+    assert not [p for p in psutil.process_iter() if "901.5" in commands(p)]
+    hand_in(course, "empty", right, lose_all)
+    told = nbgrader(course, "autograde", NAME, "--student=empty", status=1)
+    assert f"empty/{NAME}/{NAME}.ipynb: not graded, for no cell has nbgrader's metadata." in told

@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import tokenize
 import urllib.error
@@ -153,16 +154,20 @@ def first_error(notebook):
 def executed(name):
     """The notebook as it is after a run from a clean kernel, without network or data.
 
-    Before the answers to its exercises, it runs the proof of what it claims.
+    It is started from another folder, as an IDE may do. Before the answers to its exercises, it
+    runs the proof of what it claims.
     """
-    folder = ROOT / "build"  # beside notebooks/, so that paths in the cells lead to the same files
-    folder.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        return run_in(Path(folder), name)
+
+
+def run_in(folder, name):
     notebook = with_answers(with_proof(nbformat.read(FOLDER / name, as_version=4), name))
     for cell in code_cells(notebook):
         cell.update(outputs=[], execution_count=None)
     nbformat.write(notebook, folder / name)
     environ = {k: v for k, v in os.environ.items() if not k.startswith(("DMLC_", "TUTORIAL_"))}
-    environ.update(PYTHONPATH=str(FOLDER), MXNET_HOME=str(folder / "no-data"))
+    environ.update(MXNET_HOME=str(folder / "no-data"))
     jupyter = [sys.executable, "-m", "jupyter", "nbconvert", "--to", "notebook", "--execute"]
     words = [*offline(), *jupyter, "--allow-errors", "--inplace", str(folder / name)]
     done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=RUN_LIMIT_S)
@@ -171,6 +176,61 @@ def executed(name):
     error = first_error(ran)
     assert error is None, error
     return ran
+
+
+PROBE = """\
+import os, helpers, matplotlib, numpy
+from matplotlib import pyplot
+helpers.run_quietly("python", "-c", "import numpy")[0]
+print(pyplot.get_backend(), matplotlib.rcParams["text.usetex"], "leaked" in globals(), os.getcwd())
+"""
+
+
+@pytest.mark.long
+def test_what_somebody_set_for_others_does_not_reach_a_kernel(tmp_path):
+    """As for a student whose .venv is root's: what is in the home folder would come first."""
+    files = {
+        ".local/share/jupyter/kernels/python3/kernel.json": '{"argv": ["/no/such/python"]}',
+        ".ipython/profile_default/startup/own.py": "leaked = True",
+        ".config/matplotlib/matplotlibrc": "text.usetex: true",
+        "start.py": "leaked = True",
+        "path/numpy.py": "raise ImportError",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(PROBE)])
+    nbformat.write(notebook, tmp_path / "it.ipynb")
+    home = {"HOME": tmp_path, "PYTHONSTARTUP": tmp_path / "start.py", "MPLBACKEND": "TkAgg"}
+    home.update(JUPYTER_PREFER_ENV_PATH=0, XDG_CONFIG_HOME=tmp_path / ".config")
+    environ = {**os.environ, **{key: str(value) for key, value in home.items()}}
+    environ.pop("JUPYTER_PATH", None)
+    command = (
+        f"PYTHONPATH={tmp_path}/path {sys.executable} -m jupyter nbconvert --execute --inplace"
+    )
+    recipe = f"probe: ; @{command} --to notebook {tmp_path}/it.ipynb"
+    subprocess.run(["make", "-s", "--eval", recipe, "probe"], cwd=ROOT, env=environ, check=True)
+    (cell,) = nbformat.read(tmp_path / "it.ipynb", as_version=4).cells
+    inline = "module://matplotlib_inline.backend_inline"
+    assert cell.outputs[0].text == f"{inline} False False {tmp_path}\n"
+
+
+def test_two_kernels_have_folders_of_their_own(tmp_path):
+    take = f"import helpers; print(helpers.own_folder({tmp_path.name!r}), flush=True); input()"
+    words = [sys.executable, "-c", take]
+    options = {"cwd": FOLDER, "stdin": -1, "stdout": -1, "text": True}
+    with subprocess.Popen(words, **options) as one, subprocess.Popen(words, **options) as other:
+        names = [process.stdout.readline().strip() for process in (one, other)]
+        (ROOT / names[1] / "old").touch()
+        other.communicate("\n")
+        again = subprocess.run(words, cwd=FOLDER, input="\n", stdout=-1, text=True)
+        one.communicate("\n")
+    first = f"build/{tmp_path.name}"
+    assert sorted(names) == [first, f"{first}-2"] and again.stdout.strip() == names[1]
+    assert not list((ROOT / names[1]).iterdir())
+    for name in names:
+        (ROOT / name).rmdir()
+        (ROOT / f"{name}.lock").unlink()
 
 
 def test_the_notebooks_are_numbered_in_reading_order():
