@@ -89,7 +89,7 @@ JOB = {contract.JOB: "j", contract.ATTEMPT: "2"}
 
 
 @pytest.mark.parametrize(
-    "start, job, kept, moved",
+    "start, env, kept, moved",
     [
         (Start({}, 3, run="a"), {}, [0, 1, 2], []),  # was killed: its last checkpoint is of epoch 3
         (Start({}, 5, run="a"), {}, [0, 1, 2, 3, 4], []),
@@ -99,14 +99,14 @@ JOB = {contract.JOB: "j", contract.ATTEMPT: "2"}
         (Start({}, 3, run="b", manifest=ANOTHER), {}, [], [0, 1, 2, 3, 4]),
     ],
 )
-def test_a_folder_has_each_epoch_of_one_training_once(tmp_path, monkeypatch, start, job, kept, moved):
+def test_a_folder_has_each_epoch_once(tmp_path, monkeypatch, start, env, kept, moved):
     monkeypatch.setenv(contract.JOB, "j")
     monkeypatch.setenv(contract.ATTEMPT, "1")
     write_epochs(tmp_path, Start({}, run="a"), 5)
     with open(tmp_path / "metrics.jsonl", "a") as file:
         file.write('{"epoch": 5, "lo')  # it was killed here
     monkeypatch.setenv(contract.JOB, "another")
-    for name, value in job.items():
+    for name, value in env.items():
         monkeypatch.setenv(name, value)
     write_epochs(tmp_path, start, 8)
     epochs = [*kept, *range(start.epoch, 8)]
