@@ -143,10 +143,10 @@ FLAGS = {
     "data": (
         Flag("--data", ("auto", "cifar10", "synthetic"), "auto", None, "auto: CIFAR-10 from disk, else a download, else synthetic images"),
         Flag("--data-dir", path, None, "DIR", "where CIFAR-10 is, or is put; default: MXNet's own folder", agreed=None),
-        Flag("--data-train", path, None, "X.rec", "RecordIO file to train on", agreed=None,
+        Flag("--data-train", path, None, "X.rec", "RecordIO file to train on, a folder of them, or several: 'a.rec;b.rec'", agreed=None,
              checks=[(lambda a: bool(a.data_train) != bool(a.data_val), "--data-train and --data-val go together"),
                      (lambda a: a.data_train and a.data != "auto", "--data {data} and --data-train exclude each other")]),
-        Flag("--data-val", path, None, "Y.rec", "RecordIO file to test on", agreed=None),
+        Flag("--data-val", path, None, "Y.rec", "the same, to test on", agreed=None),
         Flag("--image-shape", shape, "3,32,32", "3,32,32", "channels, height, width"),
         Flag("--num-examples", positive, None, "N", "train on the first N examples only"),
         Flag("--max-data-gb", positive_float, 2.0, "GB", "decode RecordIO files once if their images fit in GB, else at each use"),

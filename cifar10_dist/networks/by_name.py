@@ -3,13 +3,21 @@
 import contextlib
 import json
 
-from gluon_dist.common.errors import UsageError
+from gluon_dist.common.errors import UsageError, last_line
 
 import mxnet as mx
 
 from networks.by_symbol import SymbolNetwork
 from networks.fast import FastNetwork
 from networks.one_pixel import as_convolutions, use_products
+
+BATCH = 2  # images that a network is tried with
+SIZES = 32, 224, 299, 331  # in pixels, for which CIFAR-10's and ImageNet's networks were made
+# What a network raises if it does not take what it is tried with.
+FAILURES = (
+    *(mx.MXNetError, AttributeError, AssertionError, LookupError, TypeError, ValueError),
+    NotImplementedError,
+)
 
 
 def network_by_name(name, num_classes, image_shape, ctx, num_layers=None):
@@ -66,24 +74,48 @@ def build_network(name, num_classes, image_shape, num_layers=None):
     with mx.name.NameManager():  # parameter names that do not depend on what was created before
         net = _build(name, num_classes, image_shape, num_layers)
     try:
-        with contextlib.redirect_stdout(None):  # MXNet prints the shapes when it fails
-            net.infer_shape(mx.nd.zeros((1,) + tuple(image_shape)))
-        with mx.name.NameManager():
-            scores = net(mx.sym.var("data"))
-        has_one_output = isinstance(scores, mx.sym.Symbol) and len(scores.list_outputs()) == 1
-    except (mx.MXNetError, AttributeError, AssertionError, TypeError, ValueError) as error:
-        shape = ",".join(map(str, image_shape))
-        reason = str(error).strip().splitlines()[-1][:200]
-        raise UsageError(
-            f"--network {name}: does not take images of --image-shape {shape} ({reason})"
-        ) from None
-    if not has_one_output:
+        operators, outputs = _trace(net, image_shape)
+    except FAILURES as error:
+        raise UsageError(_why_not(name, num_classes, image_shape, num_layers, error)) from None
+    if any("quantize" in operator for operator in operators):
+        raise UsageError(f"--network {name}: is quantized: whole numbers cannot be trained")
+    if len(outputs) != 1 or len(outputs[0]) != 2 or outputs[0][0] != BATCH:
         raise UsageError(f"--network {name}: does not give scores of the classes alone")
-    ((_, *classes),) = scores.infer_shape(data=(1, *image_shape))[1]
-    if classes != [num_classes]:
-        found = "x".join(map(str, classes))
-        raise UsageError(f"--num-classes {num_classes}: {name} has {found} classes")
+    if outputs[0][1] != num_classes:
+        raise UsageError(f"--num-classes {num_classes}: {name} has {outputs[0][1]} classes")
     return net
+
+
+def _trace(net, image_shape):
+    """Set the shapes of all parameters; return the operators, and the shapes of all outputs."""
+    shape = BATCH, *image_shape
+    with mx.name.NameManager(), contextlib.redirect_stdout(None):  # MXNet prints when it fails
+        net.infer_shape(mx.nd.zeros(shape))
+        outputs = net(mx.sym.var("data"))
+        outputs = outputs if isinstance(outputs, mx.sym.Symbol) else mx.sym.Group(list(outputs))
+        operators = {node["op"] for node in json.loads(outputs.tojson())["nodes"]}
+        return operators, outputs.infer_shape(data=shape)[1]
+
+
+def _why_not(name, num_classes, image_shape, num_layers, error):
+    """Say what a network takes instead, found by trying; else why it failed."""
+    from networks.of_gluoncv import network_of_gluoncv
+
+    refused = f"--network {name}: does not take images of --image-shape {_text(image_shape)}"
+    for size in SIZES:
+        shape = image_shape[0], size, size
+        with contextlib.suppress(UsageError, *FAILURES):
+            net = _build(name, num_classes, shape, num_layers)
+            if _trace(net, shape)[1] == [(BATCH, num_classes)]:
+                return f"{refused}; it takes {_text(shape)}"
+        with contextlib.suppress(UsageError, *FAILURES):
+            ((_, found),) = _trace(network_of_gluoncv(name), shape)[1]
+            return f"--num-classes {num_classes}: {name} has {found} classes"
+    return f"{refused}, nor of other sizes ({last_line(error)})"
+
+
+def _text(image_shape):
+    return ",".join(map(str, image_shape))
 
 
 def network_json(net):
@@ -124,20 +156,9 @@ def _build(name, num_classes, image_shape, num_layers):
     if name.endswith(".json"):
         return SymbolNetwork(name)
     # Here, as it takes a second to import.
-    from gluoncv.model_zoo import get_model, get_model_list
-
+    from networks.of_gluoncv import network_of_gluoncv
     from networks.resnet import create_resnet
 
     if name == "resnet":
         return create_resnet(num_layers, num_classes, height=image_shape[1])
-    if name.lower() not in get_model_list():
-        raise UsageError(
-            f"--network {name}: not a GluonCV model; try resnet18_v1, cifar_resnet20_v2, "
-            "mobilenet0.25, or resnet with --num-layers 20"
-        )
-    try:
-        return get_model(name, classes=num_classes)
-    except (TypeError, ImportError, AssertionError, ValueError) as error:
-        raise UsageError(
-            f"--network {name}: not a network that classifies images ({error})"
-        ) from None
+    return network_of_gluoncv(name, num_classes)

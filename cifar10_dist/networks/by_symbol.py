@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from gluon_dist.common.errors import UsageError
+from gluon_dist.common.errors import UsageError, last_line
 
 import mxnet as mx
 
@@ -74,8 +74,7 @@ def read_symbol(path):
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except (mx.MXNetError, ValueError) as error:
-        reason = str(error).strip().splitlines()[-1][:200]
-        raise UsageError(f"{path}: not a network in MXNet's JSON: {reason}") from None
+        raise UsageError(f"{path}: not a network in MXNet's JSON: {last_line(error)}") from None
     for node in graph["nodes"]:
         if node["op"] == "Cast":
             node["attrs"]["dtype"] = "float32"

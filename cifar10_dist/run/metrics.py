@@ -1,13 +1,18 @@
 """``--log-dir``: what is kept of each epoch, for TensorBoard and as ``metrics.jsonl``."""
 
 import contextlib
+import glob
 import json
 import math
 import os
 import time
+from itertools import count, takewhile
 
 from gluon_dist.common.errors import UsageError
 from gluon_dist.common.messages import warn
+from gluon_dist.setup import environment
+
+FILE = "metrics.jsonl"
 
 
 def run_name(args, num_workers, num_devices):
@@ -51,10 +56,15 @@ def train_results(counts, top_k):
 class Metrics:
     """Writes a row of numbers for each epoch; a disk that is full does not end the training.
 
+    A training that goes on continues its files. What was written after its checkpoint goes: these
+    epochs come again. Files of another training move to a folder of their own, ``earlier-1``.
+
     Parameters
     ----------
     log_dir : str
-        Made if it is not there. Rows of a run that goes on are added to those before.
+        Made if it is not there.
+    start : run.resume.Start
+        Where the training begins.
 
     Raises
     ------
@@ -62,15 +72,21 @@ class Metrics:
         If the folder cannot be written.
     """
 
-    def __init__(self, log_dir):
+    def __init__(self, log_dir, start):
         # Slow to import, and needed here only. Not its SummaryWriter: a thread of that writes, dies
         # when the disk is full, and the training would wait for it for ever.
         from tensorboardX.event_file_writer import EventsWriter
 
+        path = os.path.join(log_dir, FILE)
+        self._names = {"run": start.run, "job": environment.job_id()}
         try:
             os.makedirs(log_dir, exist_ok=True)
-            self.file = open(os.path.join(log_dir, "metrics.jsonl"), "a")  # noqa: SIM115  see close
-            self.events = EventsWriter(os.path.join(log_dir, "events"))
+            goes_on = os.path.isfile(path) and _go_on(path, start)
+            self.file = open(path, "a")  # noqa: SIM115  see close
+            # Its name is new also within a second of another try.
+            self.events = EventsWriter(os.path.join(log_dir, "events"), f".{time.time_ns()}")
+            if goes_on:
+                self.events.write_event(_beginning(start.epoch))
         except OSError as error:
             raise UsageError(f"--log-dir {log_dir}: cannot be written: {error.strerror}") from None
 
@@ -78,7 +94,7 @@ class Metrics:
         """Keep an epoch's numbers, by name."""
         try:
             known = {k: v if math.isfinite(v) else None for k, v in row.items()}  # JSON has no NaN
-            print(json.dumps(known), file=self.file, flush=True)
+            print(json.dumps({**known, **self._names}), file=self.file, flush=True)
             self.events.write_event(_event(row, epoch))
             self.events.flush()
         except OSError as error:
@@ -89,6 +105,55 @@ class Metrics:
         for file in self.events, self.file:
             with contextlib.suppress(OSError):  # told already
                 file.close()
+
+
+def _go_on(path, start):
+    """Cut off what a training has lost and return True, or move another training's files away."""
+    with open(path, "rb+") as file:
+        lines = file.readlines()
+        rows = [_row(line) for line in lines]
+        whole = [row for row, line in zip(rows, lines) if line.endswith(b"\n")]
+        last = whole[-1] if whole else {"run": start.run}
+        kept = list(takewhile(lambda row: row.get("epoch", math.inf) < start.epoch, rows))
+        is_same = last.get("run") == start.run or _is_of_this_job(last)
+        if is_same or (last.get("run", "") == start.manifest.run and len(kept) == len(whole)):
+            file.truncate(sum(map(len, lines[: len(kept)])))
+            return True
+    _move_away(path)
+    return False
+
+
+def _is_of_this_job(row):
+    """Tell whether a try of this job wrote a row, before the launcher started it again."""
+    return environment.is_restarted() and row.get("job") == environment.job_id()
+
+
+def _row(line):
+    """Read a row; a line that is none, or only the half of one, is empty."""
+    try:
+        return dict(json.loads(line))
+    except (ValueError, TypeError):
+        return {}
+
+
+def _move_away(path):
+    """Move a training's files to the first ``earlier-N`` that is free beside them."""
+    folder = os.path.dirname(path)
+    names = (os.path.join(folder, f"earlier-{number}") for number in count(1))
+    place = next(name for name in names if not os.path.lexists(name))
+    os.mkdir(place)
+    for file in glob.glob(os.path.join(glob.escape(folder), "events.out.tfevents.*")):
+        os.replace(file, os.path.join(place, os.path.basename(file)))
+    os.replace(path, os.path.join(place, FILE))
+    warn(f"--log-dir {folder}: the metrics of another training there are now in {place}")
+
+
+def _beginning(epoch):
+    """Return the event at which TensorBoard forgets what it knows from this epoch on."""
+    from tensorboardX.proto.event_pb2 import Event, SessionLog
+
+    session = SessionLog(status=SessionLog.START)
+    return Event(wall_time=time.time(), step=epoch, session_log=session)
 
 
 def _event(row, epoch):

@@ -64,20 +64,31 @@ class Progress:
     disp_batches : int
         Batches between two speed lines.
     log_dir : str, optional
-        Folder for TensorBoard events and ``metrics.jsonl`` (one JSON object an epoch).
+        Folder of :class:`run.metrics.Metrics`.
+    start : run.resume.Start, optional
+        Where the training begins, with log_dir.
     is_measured : bool
         Whether to tell when the first batch is trained, which makes that step wait.
     top_k : int
         With log_dir, also count the examples whose label is among the ``top_k`` first; 0 for no.
     """
 
-    def __init__(self, rank, num_steps, disp_batches=20, log_dir=None, is_measured=False, top_k=0):
+    def __init__(
+        self,
+        rank,
+        num_steps,
+        disp_batches=20,
+        log_dir=None,
+        start=None,
+        is_measured=False,
+        top_k=0,
+    ):
         self.is_first = rank == 0
         self._tells_first = is_measured and self.is_first
         self.num_steps, self.disp_batches = num_steps, disp_batches
         self._bar = None
         self._is_logged, self._top_k = bool(log_dir), top_k
-        self._metrics = Metrics(log_dir) if log_dir and self.is_first else None
+        self._metrics = Metrics(log_dir, start) if log_dir and self.is_first else None
         self._loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()
         self._start_clocks()
 

@@ -64,6 +64,7 @@ class TrainingRun:
             start.steps_per_epoch,
             args.disp_batches,
             args.log_dir and args.log_dir.replace("{run}", name),
+            start,
             bool(args.benchmark),
             args.top_k,
         )

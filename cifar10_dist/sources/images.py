@@ -65,7 +65,8 @@ class ImageSource:
             self.arrays = _fit(self.arrays, self.name, args)
             self.fingerprint = _fingerprint(self.arrays)
         else:
-            sizes = (str(os.path.getsize(path)) for path in (args.data_train, args.data_val))
+            paths = [path for images in self.arrays[::2] for path in images.paths]
+            sizes = (str(os.path.getsize(path)) for path in paths)
             self.fingerprint = f"RecordIO files of {', '.join(sizes)} bytes"
 
     def sample(self, number):
@@ -145,16 +146,21 @@ def _fetch_cifar10(folder):
 
 
 def _read_records(args):
-    """Open two RecordIO files, and decode their images if they fit into memory."""
-    name = ", ".join(Path(path).name for path in (args.data_train, args.data_val))
+    """Open RecordIO files, and decode their images if they fit into memory."""
     train = records.RecordImages(args.data_train, args.image_shape, args.num_examples)
     test = records.RecordImages(args.data_val, args.image_shape)
+    name = ", ".join(map(_name, (train.paths, test.paths)))
     pairs = [(images, records.RecordLabels(images, args.num_classes)) for images in (train, test)]
     whole = bool(args.random_crop)  # of the training images
     if train.decoded_bytes(whole) + test.decoded_bytes() <= args.max_data_gb * 1e9:
         decoded = records.decode(*pairs[0], whole), records.decode(*pairs[1])
         pairs = decoded if None not in decoded else pairs
     return name, (*pairs[0], *pairs[1])
+
+
+def _name(paths):
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return f"{Path(paths[0]).name}{more}"
 
 
 def _fit(arrays, name, args):

@@ -66,11 +66,31 @@ def find_records(path):
     return np.array([place for place, _ in walk(path)])
 
 
+def record_files(text):
+    """Return the files that ``--data-train`` names, in order.
+
+    Parameters
+    ----------
+    text : str
+        A file, a folder of ``.rec`` files (taken by name), or several of these, as MXNet writes
+        them, with ``;`` between them.
+    """
+    files = []
+    for path in [text] if os.path.exists(text) else filter(None, text.split(";")):
+        found = sorted(map(str, Path(path).glob("*.rec"))) if os.path.isdir(path) else [path]
+        if not found:
+            raise UsageError(f"{path}: a folder without .rec files")
+        files += found
+    if not files:
+        raise UsageError(f"{text}: names no file")
+    return files
+
+
 class RecordImages:
-    """The images of a file, read and decoded each time they are asked for.
+    """The images of some files, read and decoded each time they are asked for.
 
     ``images[numbers]``, with an array of record numbers, returns a list of arrays of uint8, shape
-    (C, height, width), each of its own size.
+    (C, height, width), each of its own size. The records of the first file are counted first.
 
     (MXNet's ``ImageRecordIter`` is not used: it would have to be opened again in every epoch, to
     get a new seed, and never frees its last batches.)
@@ -78,16 +98,19 @@ class RecordImages:
     Raises
     ------
     UsageError
-        If the file or a record of it cannot be read, or an image is smaller than ``image_shape``.
+        If a file or a record of it cannot be read, or an image is smaller than ``image_shape``.
     """
 
-    def __init__(self, path, image_shape, num_examples=None):
-        self.path, self.image_shape = path, tuple(image_shape)
-        self._places = find_records(path)
+    def __init__(self, paths, image_shape, num_examples=None):
+        self.paths, self.image_shape = record_files(paths), tuple(image_shape)
+        places = [find_records(path) for path in self.paths]
+        self._ends = np.cumsum([len(part) for part in places])  # numbers at which files end
+        self._places = np.concatenate(places)
         if num_examples and num_examples > len(self._places):
-            raise UsageError(f"--num-examples {num_examples}: {path} has {len(self._places)}")
+            raise UsageError(f"--num-examples {num_examples}: {paths} has {len(self._places)}")
         self._places = self._places[:num_examples]
-        self._file, self._lock = recordio.MXRecordIO(path, "r"), threading.Lock()
+        self._files = [recordio.MXRecordIO(path, "r") for path in self.paths]
+        self._lock = threading.Lock()
         # Pillow decodes without Python's lock; for small images threads cost more than they gain.
         is_small = np.prod(self.image_shape) < SMALL
         self._map = map if is_small else ThreadPoolExecutor(_num_threads()).map
@@ -99,6 +122,11 @@ class RecordImages:
         contents = [self.read(number)[1] for number in numbers]
         return list(self._map(self._decode, contents, numbers))
 
+    def name_of(self, number):
+        """Return how a user finds a record: ``x.rec: record 3``, counted within its file."""
+        file = self._file_of(number)
+        return f"{self.paths[file]}: record {number - (self._ends[file - 1] if file else 0)}"
+
     def decoded_bytes(self, whole=False):
         """Return the bytes of all images, of ``image_shape`` or (``whole``) the first's shape."""
         return len(self) * int(np.prod(self[[0]][0].shape if whole else self.image_shape))
@@ -107,8 +135,9 @@ class RecordImages:
         """Return label and encoded image of a record."""
         try:
             with self._lock:
-                _seek(self._file, self._places[number])
-                record = self._file.read()
+                file = self._files[self._file_of(number)]
+                _seek(file, self._places[number])
+                record = file.read()
             header, content = recordio.unpack(record)
         except mx.MXNetError:
             raise self._bad(number, "cannot be read") from None
@@ -136,8 +165,11 @@ class RecordImages:
             raise self._bad(number, f"is {size}, smaller than --image-shape {height}x{width}")
         return np.array(image.transpose(2, 0, 1), order="C")
 
+    def _file_of(self, number):
+        return int(np.searchsorted(self._ends, number, side="right"))
+
     def _bad(self, number, what):
-        return UsageError(f"{self.path}: record {number} {what}")
+        return UsageError(f"{self.name_of(number)} {what}")
 
 
 class RecordLabels:
@@ -155,7 +187,7 @@ class RecordLabels:
         bad = (labels != labels.astype(int)) | (labels < 0) | (labels >= self._num_classes)
         if bad.any():
             raise UsageError(
-                f"{self._images.path}: record {np.asarray(numbers)[bad][0]} has label "
+                f"{self._images.name_of(np.asarray(numbers)[bad][0])} has label "
                 f"{labels[bad][0]:g}, outside --num-classes {self._num_classes}"
             )
         return labels.astype(np.int32)

@@ -126,7 +126,7 @@ def saved_resnet18(rate, program="ours"):
 def train(name, num_workers, data, flags, program="cifar10_dist/cifar10_dist.py", hosts=HERE):
     """Train a small ResNet; return the rows of ``metrics.jsonl``, and the lines printed."""
     folder = f"{FOLDER}/{name}"
-    shutil.rmtree(ROOT / folder, ignore_errors=True)  # a run adds to what is there
+    shutil.rmtree(ROOT / folder, ignore_errors=True)
     words = ["python", program, *data, "--network", "resnet", "--num-layers", 8]
     lines = job(num_workers, [*words, *flags.split(), "--log-dir", folder], hosts)
     rows = (ROOT / folder / "metrics.jsonl").read_text().splitlines()

@@ -1,5 +1,6 @@
 """A training that was interrupted ends like one that was not."""
 
+import json
 import os
 import random
 import re
@@ -50,6 +51,7 @@ def test_a_training_killed_at_a_random_moment_ends_like_one_that_was_not(
     tmp_path, undisturbed, workers, options
 ):
     expected = undisturbed(workers)
+    options = (*options, "--log-dir", tmp_path / "log")
     job = training(tmp_path, tmp_path / "model", *options, workers=workers)
     epoch = random.randrange(4)
     job.wait_for(f"Epoch[{epoch}] Batch [{random.randint(1, 4)}]")
@@ -63,6 +65,8 @@ def test_a_training_killed_at_a_random_moment_ends_like_one_that_was_not(
     done = int(resumed[1]) if resumed else 0
     assert done >= epoch - 1  # the last save may have been under way
     assert_same(tmp_path / "model", expected)
+    rows = map(json.loads, (tmp_path / "log" / "metrics.jsonl").read_text().splitlines())
+    assert [row["epoch"] for row in rows] == [0, 1, 2, 3]
 
 
 AVERAGED = ("--optimizer", "nag", "--lookahead", "4")

@@ -1,5 +1,6 @@
 """Stopping on request: a signal to one process, and all stop after the same step."""
 
+import json
 import os
 import re
 import signal
@@ -123,14 +124,16 @@ def test_with_nowhere_to_save_term_ends_at_once(tmp_path):
 
 
 def test_usr1_to_the_launcher_saves_and_under_max_restarts_the_job_goes_on(tmp_path):
-    restarts = ("--max-restarts", "1", "--min-uptime", "0")
-    job = training(tmp_path, tmp_path / "model", workers=2, env=SLOW, launch=restarts)
+    restarts, log = ("--max-restarts", "1", "--min-uptime", "0"), ("--log-dir", tmp_path)
+    job = training(tmp_path, tmp_path / "model", *log, workers=2, env=SLOW, launch=restarts)
     job.wait_for("Epoch[1] Batch [2]")
     os.kill(job.pid, signal.SIGUSR1)
     finished(job)
     assert "restarting (try 2, 1 of 1 restarts)" in job.text()
     assert re.search(r"Resumed from .*/model-0001-0000\d: 1 epochs and \d steps done", job.text())
     assert "Epoch 3: Test_acc" in job.text()
+    rows = map(json.loads, (tmp_path / "metrics.jsonl").read_text().splitlines())
+    assert [row["epoch"] for row in rows] == [0, 1, 2, 3]
 
 
 def test_dist_async_stops_and_goes_on(tmp_path):

@@ -13,6 +13,7 @@ from processors import HAS_AVX512
 from record_files import write
 from restarting import params
 from run.progress import Progress
+from run.resume import Start
 from sources import synthetic
 
 TIME_BUDGET_S = 300
@@ -168,7 +169,7 @@ def test_only_the_first_worker_needs_the_saved_files(tmp_path):
 
 def test_a_full_disk_for_the_metrics_does_not_end_the_training(tmp_path, capsys):
     (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
-    progress = Progress(0, 1, log_dir=str(tmp_path))
+    progress = Progress(0, 1, log_dir=str(tmp_path), start=Start({}))
     progress.epoch_started(0)
     progress.epoch_done(0, {"accuracy": 0.5, "loss": 1.0}, 0.1)
     progress.close()
@@ -178,7 +179,7 @@ def test_a_full_disk_for_the_metrics_does_not_end_the_training(tmp_path, capsys)
 
 
 def test_metrics_are_json_also_where_the_loss_is_no_number(tmp_path):
-    progress = Progress(0, 1, log_dir=str(tmp_path))
+    progress = Progress(0, 1, log_dir=str(tmp_path), start=Start({}))
     progress.epoch_started(0)
     progress.epoch_done(0, {"accuracy": 0.5, "loss": float("nan")}, float("inf"))
     progress.close()
@@ -202,7 +203,7 @@ def test_devices_need_not_hold_the_current_one(tmp_path, network):
 
 
 def test_a_full_disk_for_tensorboard_does_not_end_the_training(tmp_path, capsys):
-    progress = Progress(0, 1, log_dir=str(tmp_path))
+    progress = Progress(0, 1, log_dir=str(tmp_path), start=Start({}))
     file = progress._metrics.events._py_recordio_writer
     file._writer.close()
     file._writer = open("/dev/full", "wb")  # noqa: SIM115  closed below

@@ -5,28 +5,49 @@ import struct
 import sys
 from types import SimpleNamespace
 
+from gluon_dist import contract
+from gluon_dist.checkpoint.manifest import Manifest
+
 import mxnet as mx
 import numpy as np
 import pytest
-from tensorboardX.proto.event_pb2 import Event
+from tensorboardX.proto.event_pb2 import Event, SessionLog
 
 from launching import PROGRAMS, TRAIN, launch
-from run.metrics import gradient_norm, run_name
+from run.metrics import Metrics, gradient_norm, run_name
+from run.resume import Start
 
 TIME_BUDGET_S = 40
 FEW = ("--data", "synthetic", "--num-examples", "128", "--batch-size", "32")
 FEW += ("--network", "resnet", "--num-layers", "8")
 
 
-def read_events(path):
-    """The values of each event by name: TFRecords, a length and two checksums beside the data."""
-    content, place, rows = path.read_bytes(), 0, []
-    while place < len(content):
-        (length,) = struct.unpack_from("<Q", content, place)
-        event = Event.FromString(content[place + 12 : place + 12 + length])
-        rows.append({value.tag: value.simple_value for value in event.summary.value})
-        place += 16 + length
-    return [row for row in rows if row]
+def read_events(folder):
+    """The events of a folder, in order: TFRecords, a length and two checksums beside the data."""
+    for path in sorted(folder.glob("events.out.tfevents.*")):
+        content, place = path.read_bytes(), 0
+        while place < len(content):
+            (length,) = struct.unpack_from("<Q", content, place)
+            yield Event.FromString(content[place + 12 : place + 12 + length])
+            place += 16 + length
+
+
+def shown(folder):
+    """What TensorBoard shows: the values of each step by name, but for those begun anew."""
+    rows = {}
+    for event in read_events(folder):
+        if event.session_log.status == SessionLog.START:
+            rows = {step: row for step, row in rows.items() if step < event.step}
+        if event.summary.value:
+            assert event.step not in rows
+            rows[event.step] = {value.tag: value.simple_value for value in event.summary.value}
+    return list(rows.values())
+
+
+def rows_of(folder):
+    """The rows of a folder, without the training's name."""
+    rows = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+    return [{k: v for k, v in row.items() if k not in ("run", "job")} for row in rows]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +70,7 @@ def test_the_folder_is_named_after_the_run(folder):
 
 @pytest.mark.long
 def test_a_row_tells_of_learning_and_of_time(folder):
-    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    rows = rows_of(folder)
     assert [row["epoch"] for row in rows] == [0, 1]
     for row in rows:
         assert 0 < row["seconds_reading"] < row["seconds_training"] < row["seconds"]
@@ -60,9 +81,55 @@ def test_a_row_tells_of_learning_and_of_time(folder):
 
 @pytest.mark.long
 def test_tensorboard_gets_the_same_numbers(folder):
-    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    (path,) = folder.glob("events*")
-    assert read_events(path) == [pytest.approx(row, rel=1e-6) for row in rows]
+    assert shown(folder) == [pytest.approx(row, rel=1e-6) for row in rows_of(folder)]
+
+
+ANOTHER = Manifest(run="a")  # a checkpoint of the training whose rows are there
+JOB = {contract.JOB: "j", contract.ATTEMPT: "2"}
+
+
+@pytest.mark.parametrize(
+    "start, env, kept, moved",
+    [
+        (Start({}, 3, run="a"), {}, [0, 1, 2], []),  # was killed: its last checkpoint is of epoch 3
+        (Start({}, 5, run="a"), {}, [0, 1, 2, 3, 4], []),
+        (Start({}, 0, run="b"), JOB, [], []),  # was killed before the first, and started again
+        (Start({}, 0, run="b"), {}, [], [0, 1, 2, 3, 4]),
+        (Start({}, 5, run="b", manifest=ANOTHER), {}, [0, 1, 2, 3, 4], []),
+        (Start({}, 3, run="b", manifest=ANOTHER), {}, [], [0, 1, 2, 3, 4]),
+    ],
+)
+def test_a_folder_has_each_epoch_once(tmp_path, monkeypatch, start, env, kept, moved):
+    monkeypatch.setenv(contract.JOB, "j")
+    monkeypatch.setenv(contract.ATTEMPT, "1")
+    write_epochs(tmp_path, Start({}, run="a"), 5)
+    with open(tmp_path / "metrics.jsonl", "a") as file:
+        file.write('{"epoch": 5, "lo')  # it was killed here
+    monkeypatch.setenv(contract.JOB, "another")
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    write_epochs(tmp_path, start, 8)
+    epochs = [*kept, *range(start.epoch, 8)]
+    for found in rows_of(tmp_path), shown(tmp_path):
+        assert [row["epoch"] for row in found] == epochs
+    assert [row["epoch"] for row in shown(tmp_path / "earlier-1")] == moved
+
+
+def write_epochs(folder, start, end):
+    """Write the rows that a training writes from its beginning to an epoch."""
+    metrics = Metrics(str(folder), start)
+    for epoch in range(start.epoch, end):
+        metrics.write(epoch, {"epoch": epoch, "train_loss": 1.5})
+    metrics.close()
+
+
+def test_other_files_in_the_folder_stay(tmp_path, capsys):
+    (tmp_path / "metrics.jsonl").write_text("by hand\n")
+    (tmp_path / "earlier-1").mkdir()
+    write_epochs(tmp_path, Start({}), 1)
+    assert (tmp_path / "earlier-2" / "metrics.jsonl").read_text() == "by hand\n"
+    said = f"warning: --log-dir {tmp_path}: the metrics of another training there are now in"
+    assert said in capsys.readouterr().err and len(rows_of(tmp_path)) == 1
 
 
 @pytest.mark.long

@@ -48,6 +48,24 @@ def test_images_are_decoded_as_mxnet_decodes_them(tmp_path):
     assert_decoded_as_by_mxnet(write_pictures(tmp_path / "x.rec", [(40, 36)] * 9, "JPEG"), 9)
 
 
+@pytest.mark.parametrize("way", [(), ("--max-data-gb", "0.000001")])
+@pytest.mark.parametrize("names", ["{0}/b.rec;{0}/a.rec", "{0}/b.rec;;{0}/other", "{0}/other"])
+def test_several_files_are_read_in_the_order_given_a_folder_by_name(tmp_path, names, way):
+    (tmp_path / "other").mkdir()
+    for name, labels in {"b": [7, 8], "a": [3, 4, 5], "other/2": [4, 5], "other/1": [3]}.items():
+        write(tmp_path / f"{name}.rec", labels, index=name == "a")
+    _, test = loaders_of(names.format(tmp_path), "--batch-size", "2", *way)
+    wanted = [7, 8, 3, 4, 5] if names.startswith("{0}/b") else [3, 4, 5]
+    assert images_and_labels(test)[1].tolist() == wanted
+
+
+def test_a_bad_record_of_several_files_is_named_as_in_its_own(tmp_path):
+    paths = write(tmp_path / "a.rec", [0, 1]), write(tmp_path / "b.rec", [0, 300])
+    for way in (), STREAMED:
+        with pytest.raises(UsageError, match=r"b\.rec: record 1 has label 300, outside"):
+            list(loaders_of(";".join(paths), "--batch-size", "2", *way)[0].epoch(0))
+
+
 def test_larger_images_are_cut_to_the_shape(tmp_path):
     path = write(tmp_path / "x.rec", [0, 1], size=40)
     assert records.decode(*opened(path, (3, 28, 28)))[0].shape == (2, 3, 28, 28)
@@ -170,7 +188,7 @@ VECTOR = recordio.pack(recordio.IRHeader(0, [1, 2], 0, 0), png(0))
 # What is said, and what makes the file.
 WRONG = {
     "No such file": lambda path: None,
-    "Is a directory": lambda path: path.mkdir(),
+    "a folder without .rec files": lambda path: path.mkdir(),
     "holds no records": lambda path: write(path, []),
     "not a RecordIO file": lambda path: path.write_text("this is a text, not a record at all"),
     "cut short in record 4": lambda path: cut(write(path, range(5))),

@@ -15,7 +15,7 @@ from gluon_dist.checkpoint.manifest import Broken, Manifest
 from gluon_dist.checkpoint.session import Session
 from gluon_dist.checkpoint.writer import Writer, new_run
 from gluon_dist.common import protocols
-from gluon_dist.common.errors import NotSaved, UsageError
+from gluon_dist.common.errors import NotSaved, UsageError, last_line
 from gluon_dist.common.messages import report, warn
 from gluon_dist.contract import MANIFEST_ENDING, SAVED
 from gluon_dist.exchange.trainer import Trainer
@@ -447,8 +447,7 @@ class Checkpoint:
         try:
             found = files.parse_params(params)
         except (mx.MXNetError, ValueError) as error:
-            reason = str(error).strip().splitlines()[-1][:200]
-            raise Broken(f"{entry.name}.params: {reason}") from None
+            raise Broken(f"{entry.name}.params: {last_line(error)}") from None
         self._contents.check(entry.name, entry.manifest, found)
         return (entry.name, entry.manifest), params, state
 

@@ -4,6 +4,7 @@ import datetime
 import threading
 
 from gluon_dist.checkpoint import files
+from gluon_dist.common.errors import last_line
 from gluon_dist.common.messages import warn
 
 import mxnet as mx
@@ -83,7 +84,6 @@ def reason_of(error):
     """Say in one line why a file could not be written."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    text = str(error).strip()
-    if "FileStream.Write incomplete" in text:
+    if "FileStream.Write incomplete" in str(error):
         return "No space left on device"
-    return text.splitlines()[-1][:200] if text else type(error).__name__
+    return last_line(error)
