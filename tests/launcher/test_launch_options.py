@@ -148,6 +148,16 @@ def test_utf8_and_carriage_returns_keep_their_prefix(tmp_path):
     assert lines == [f"[worker 0] {text}" for text in ("grün€", "\\xff", "10%", "100%", "end")]
 
 
+def test_what_waits_for_the_end_of_its_line_is_shown_and_kept(tmp_path):
+    act = shell(worker0="printf 10; until [ -e go ]; do sleep 0.1; done; printf '\\r20\\nend'")
+    job = Job(tmp_path, "-n", 1, "--no-check", "--job-dir", "logs", act, cwd=tmp_path)
+    job.wait_for("[worker 0] 10\n")
+    (tmp_path / "go").touch()
+    job.finish(30)
+    assert (job.status, job.stdout) == (0, "[worker 0] 10\n[worker 0] 20\n[worker 0] end\n")
+    assert (tmp_path / "logs" / "worker-0.log").read_bytes() == b"10\r20\nend\n"
+
+
 def test_only_what_is_asked_for_is_shown_with_its_time(tmp_path):
     options = ("--no-check", "--timestamps", "--show", "worker:1,server:*")
     job = launch(tmp_path, "-n", 2, *options, "echo hi; exit 0")

@@ -204,8 +204,9 @@ def test_the_limit_for_the_whole_job_counts_all_tries(watch):
     assert said.endswith("--timeout: not done after 100 s\n")
 
 
-def test_the_limit_for_silence_counts_from_the_last_line(watch):
-    act = writes("a line", 50) + exits(0, 110)
+@pytest.mark.parametrize("act", [writes("a line", 50), [(50, {"report": "wrote"})]])
+def test_the_limit_for_silence_counts_from_the_last_byte(watch, act):
+    act = act + exits(0, 110)
     assert watch(working(act), "--stall-timeout", "61")[0] == 0
     status, said = watch(working(act), "--stall-timeout", "51")
     assert status == 124

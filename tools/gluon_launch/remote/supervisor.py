@@ -116,6 +116,7 @@ class Supervisor:
                 self.read_orders()
             for stream in [self.streams[fd] for fd in readable if fd in self.streams]:
                 self.pump(stream)
+            self.pass_on_parts(time.monotonic())
             self.look_after(time.monotonic())
             self.write()
         if self.folder:
@@ -157,15 +158,28 @@ class Supervisor:
         return not self.held or self.leaving or stream.child.status is not None
 
     def pump(self, stream):
-        """Pass on what a process wrote."""
-        lines, more = stream.read()
+        """Pass on what a process wrote, and that it wrote if no line has come to its end."""
+        child, now = stream.child, time.monotonic()
+        lines, more = stream.read(now)
         for text, end in lines:
-            stream.child.note_line(text, time.monotonic())
-            self.report("line", name=stream.child.name, stream=stream.name, text=text, end=end)
+            child.note_line(text, now)
+            self.report("line", name=child.name, stream=stream.name, text=text, end=end)
+        if more:
+            child.idle_since = now
+        if more and not lines:
+            self.report("wrote", name=child.name)
         if not more:
             del self.streams[stream.pipe.fileno()]
             stream.pipe.close()
-            stream.child.streams.remove(stream)
+            child.streams.remove(stream)
+
+    def pass_on_parts(self, now):
+        """Pass on what has waited for the end of its line: dots, a question, a progress bar."""
+        for stream in self.streams.values():
+            text = stream.part(now)
+            if text:
+                fields = {"name": stream.child.name, "stream": stream.name}
+                self.report("line", text=text, end="", **fields)
 
     def look_after(self, now):
         """Note the ends of processes, kill those whose time is over, notice silence."""

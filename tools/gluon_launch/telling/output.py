@@ -47,6 +47,7 @@ class Console:
         self.timestamps, self.mask, self.several_hosts = timestamps, mask, several_hosts
         self.closed = set()
         self.wanted = show or {(role, None) for role in ROLES}
+        self._begun = set()  # where a part of a line was shown: names of process and stream
         self._drawn = {}  # when a progress bar of a process was last shown
         self.writers = [Writer()]
         if not _same_file(sys.stdout, sys.stderr):
@@ -55,8 +56,16 @@ class Console:
         self._err = sys.stderr, self.writers[-1]
 
     def line(self, process, stream, text, end="\n"):
-        """Show a line of a process; `end` is the line ending that the process wrote."""
+        """Show a line of a process; `end` is the line ending that it wrote, "" for a part of one.
+
+        Each part stands on a line of its own: other processes may write before the next.
+        """
         if not self.wanted & {(process.role, None), (process.role, process.rank)}:
+            return
+        place = process.name, stream
+        was_begun = place in self._begun
+        (self._begun.discard if end else self._begun.add)(place)
+        if was_begun and not text:
             return
         if end == "\r":
             now = time.monotonic()

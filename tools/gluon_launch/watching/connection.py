@@ -22,7 +22,8 @@ REPORTS = {
     "address": {"address", "interface"},
     "own": {"addresses"},
     "started": {"name", "pid"},
-    "line": {"name", "stream", "text", "end"},
+    "line": {"name", "stream", "text", "end"},  # a part of a line ends with ""
+    "wrote": {"name"},
     "hung": {"name"},
     "resting": {"name", "how"},
     "prepared": {"name"},

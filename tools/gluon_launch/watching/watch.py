@@ -55,6 +55,7 @@ class Watch:
             "closed": self.links.take_closed,
             "started": self.members.take_started,
             "line": self.take_line,
+            "wrote": self.take_wrote,
             "hung": self.members.take_hung,
             "resting": self.members.take_resting,
             "prepared": self.members.take_prepared,
@@ -145,6 +146,11 @@ class Watch:
             return
         self.members.take_line(connection, name, stream, text, end)
         self.limits.last_output = self.world.monotonic()
+
+    def take_wrote(self, connection, name):
+        """A process wrote something that is not a line yet."""
+        if name != "scheduler":  # else it may be ps-lite's own
+            self.limits.last_output = self.world.monotonic()
 
     def take_registration(self, text):
         """Read what the scheduler says about the nodes; False if ps-lite did not write the line."""
