@@ -42,6 +42,24 @@ def test_the_command_of_a_supervisor_is_a_program_of_the_way_and_carries_the_loa
     assert REMOTE_PYTHON in argv[-1] or way.brings_hosts
 
 
+LEFT_OVER = {
+    "slurm": "SLURM_MEM_PER_CPU SLURM_GPUS SLURM_NTASKS_PER_GPU SRUN_CPUS_PER_TASK SLURM_HET_SIZE",
+    "mpi": "SLURM_MEM_PER_CPU PMIX_RANK OMPI_UNIVERSE_SIZE OMPI_MCA_ess OMPI_MCA_orte_hnp_uri",
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OVER)
+def test_what_another_job_has_left_over_changes_no_supervisor(name, monkeypatch):
+    kept = {"SLURM_CPUS_PER_TASK", "SLURM_JOB_NODELIST", "OMPI_MCA_btl"}
+    left_over = LEFT_OVER[name].split()
+    for variable in (*kept, *left_over):
+        monkeypatch.setenv(variable, "1")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    job = job_of(WAYS[name])
+    environ = set(job.way.supervisor(job.hosts[0], job)[1])
+    assert kept < environ and not environ.intersection(left_over)
+
+
 @each_way
 def test_an_address_is_a_text(way):
     host = job_of(way).hosts[-1]

@@ -19,6 +19,9 @@ HINTS = (
     (r"no connection: (kex_exchange_identification|Connection (closed|reset) by (?!UNKNOWN))", 255,
      "its ssh server takes no more logins at once: raise MaxStartups in its sshd_config"),
     (r"Connection refused", 255, "no ssh server listens there: is it started, is the port right?"),
+    (r"Invalid generic resource", 255,
+     "is the number of GPUs that of the whole job (--gpus)? Ask for those of each host: "
+     "--gpus-per-node=N"),
     (r": ssh led to ", None,
      "is the ControlPath in your ssh configuration the same for several hosts? It needs %C"),
     (r": (mpirun|srun|qrsh) led to ", None,
