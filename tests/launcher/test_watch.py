@@ -78,6 +78,18 @@ def test_what_a_program_of_ones_own_meets_first_comes_with_a_hint(watch, line, a
     assert advice in said.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    "line, advice",
+    [("Fatal Python error: Bus error", "--shm-size"), ("OSError: No space left on device", "`df`")],
+)
+def test_what_the_machine_lacks_is_told_last_though_nobody_ended_of_it(watch, line, advice):
+    """As when a data loader's worker dies, and its program waits for it."""
+    status, said = watch(working(writes(line, 1) + writes("a step", 2)), "--stall-timeout", "20")
+    *_, limit, cause, hint = said.splitlines()
+    assert status == 124 and "--stall-timeout: no output from any process" in limit
+    assert cause == f"[launch] worker 0 on localhost wrote: {line}" and advice in hint
+
+
 # What ps-lite's scheduler writes when worker 0 comes.
 CAME = "ps-lite/src/van.cc:1: ? => 1. cmd=ADD_NODE, node={ role=worker, ip=0177.00.00.01, }"
 FORGOTTEN = "Exception ignored on calling ctypes callback function: <function controller at 0x7f>"

@@ -14,6 +14,11 @@ OTHERS = 3  # of another thread
 _CAUSE = re.compile(
     r"what\(\):|Check failed|Fatal Python error|^Exception ignored |^[\w.]+(Error|Exception)(: |$)"
 )
+# What a machine has run out of. The process that says so may be a child, which nobody waits for.
+_LACK = re.compile(
+    r"(?i)\bbus error|no space left on device|out of memory|cannot allocate memory|\bmemoryerror\b"
+    r"|\bbad_alloc\b|^killed$| \d+ killed "
+)
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):$")
 
 
@@ -25,6 +30,7 @@ class LastWords:
         self._all = collections.deque(maxlen=MOST)  # (number, line)
         self._errors = collections.deque(maxlen=MOST)
         self._causes = collections.deque(maxlen=CAUSES)
+        self._lack = None  # (number, line)
         self._count = 0
         self._begun = {"out": "", "err": ""}  # of a line that has no end yet
         self._redrawn = None  # the stream whose last line is drawn over by its next one
@@ -69,6 +75,8 @@ class LastWords:
         self._redrawn = stream if end in ("\r", "") else None
         if not end:
             return
+        if _LACK.search(text):
+            self._lack = self._count, text
         is_error = self._traceback == stream and not text[0].isspace()  # of any class
         if _TRACEBACK.search(text):
             self._traceback = stream
@@ -76,6 +84,11 @@ class LastWords:
             self._traceback = None
         if is_error or _CAUSE.search(text):
             self._causes.append((self._count, text))
+
+    def lack(self):
+        """The line that tells what the machine has run out of, None if there was none lately."""
+        number, line = self._lack or (-RECENT, None)
+        return line if number > self._count - RECENT else None
 
     def worth_showing(self):
         """The lines, and whether all of them are of standard error.

@@ -39,7 +39,10 @@ HINTS = (
      "`sh` runs the line, and `source` is bash's: write `. FILE`, or bash -c '…'"),
     (r"python3: (command )?not found|exec: python3", None,
      "the host needs python3, 3.6 or later, on PATH; `ssh HOST python3 -V` must find it"),
-    (r"No space left on device", None, "the disk is full"),
+    (r"(?i)bus error|SIGBUS", None,
+     "/dev/shm is full, by which a DataLoader's workers hand over batches (`df /dev/shm` there): in "
+     "a container docker run --shm-size=8g; or fewer of these workers, or num_workers=0"),
+    (r"No space left on device", None, "the disk is full (`df`), or /dev/shm is"),
     (r"Too many open files", None, "too many processes for this host: raise `ulimit -n`"),
     (r"Resource temporarily unavailable", None, "too many processes there: raise `ulimit -u`"),
     (r"Address already in use|bind failed", None,
@@ -100,7 +103,7 @@ def shortened(line):
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 100]} … {line[-97:]}"
 
 
-def explain(failure, log=None, fitting=str, left_out=None):
+def explain(failure, log=None, fitting=str, left_out=None, members=()):
     """The lines that end a job.
 
     Parameters
@@ -113,6 +116,8 @@ def explain(failure, log=None, fitting=str, left_out=None):
         See `Way.fitting`.
     left_out : str or None
         What was not copied to the hosts.
+    members : list of Member
+        All processes: one may have told the cause long before another one failed.
     """
     lines = [str(failure)]
     member, said = failure.member, str(failure)
@@ -130,6 +135,12 @@ def explain(failure, log=None, fitting=str, left_out=None):
             said += "\n".join(last)
         if log:
             lines.append(f"its log: {log}")
+    for other in members if failure.status != SAVED else ():
+        lack = other.said.lack()
+        if lack and lack not in said:
+            lines.append(f"{other.process} on {other.process.host} wrote: {shortened(lack)}")
+            said += f"\n{lack}"
+            break
     advice = hint(said, failure.status, fitting)
     if advice:
         lines.append(f"hint: {advice}")
