@@ -201,6 +201,18 @@ def test_a_host_that_falls_silent_is_lost(watch):
     assert "localhost: not heard of for 10 s" in said
 
 
+@pytest.mark.parametrize(
+    "world, phase",
+    [
+        (ToyWorld(logins={"localhost": ["hangs"]}), "logging in to localhost"),
+        (ToyWorld(answers=()), "waiting for an answer of localhost"),
+    ],
+)
+def test_a_time_limit_says_what_was_being_done_and_with_which_hosts(watch, world, phase):
+    status, said = watch(world, "--timeout", "9")
+    assert (status, said) == (124, f"[launch] --timeout: not done after 9 s: {phase}\n")
+
+
 @pytest.mark.parametrize("limit", ["60", "0.001"])
 def test_a_job_that_takes_too_long_gives_124(watch, limit):
     assert watch(working(), "--timeout", limit) == (

@@ -65,7 +65,7 @@ class Watch:
             "address": pass_over,
             "own": pass_over,
             "beat": pass_over,
-            "done": pass_over,
+            "done": self.links.take_done,
         }
 
     def step(self):
@@ -113,10 +113,11 @@ class Watch:
             connection.order(name, **fields)
         end = self.world.monotonic() + ANSWER_S
         while len(answers) < len(orders):
+            silent = [str(c.host) for c in orders if c not in answers]
+            self.limits.phase = f"waiting for an answer of {', '.join(silent)}"
             connection, report = self.step()
             self.outcome.raise_failure()
             if self.world.monotonic() > end:
-                silent = [c.host for c in orders if c not in answers]
                 why = f"no answer within {ANSWER_S} s (a folder on a network that is away?)"
                 raise Failure("\n".join(f"{host}: {why}" for host in silent), 255)
             if report.get("report") == kind and report.get("name", "check") == "check":
