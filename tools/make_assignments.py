@@ -37,7 +37,9 @@ def main(argv=None):
         shutil.copy(ROOT / "docs" / "teaching" / "nbgrader_config.py", args.course)
     words = [str(PYTHON), str(ROOT / "tools" / "grading_kernel.py"), "-f", "{connection_file}"]
     KERNEL.parent.mkdir(parents=True, exist_ok=True)
-    KERNEL.write_text(json.dumps({"argv": words, "display_name": "MXNet", "language": "python"}))
+    KERNEL.write_text(
+        json.dumps({"argv": words, "display_name": "MXNet", "language": "python"}), encoding="utf-8"
+    )
     return 0
 
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+import types
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,9 @@ from gluon_launch.job.job import environment
 from gluon_launch.job.statuses import UsageError
 from gluon_launch.options.plan import plan
 from gluon_launch.remote.host import own_address
+from gluon_launch.remote.protocol import from_wire
 from gluon_launch.telling.report import hint
+from gluon_launch.watching.connection import Connection
 from gluon_launch.watching.preflight import judge
 from launch import parse_args
 from launching import ROOT, SUM_RANKS, Job, commands, launch, shell
@@ -239,14 +242,16 @@ def test_hiding_a_secret_leaves_job_json_whole(tmp_path):
     assert "cd1234" not in kept + job.text()
 
 
-def test_a_word_that_is_not_text_is_passed_on_and_kept(tmp_path):
+@pytest.mark.parametrize("locale", ["C.UTF-8", "C"])  # C: of ASCII alone, as GBK is of its own
+def test_a_word_that_is_not_text_is_passed_on_and_kept(tmp_path, locale):
     word = os.fsdecode(b"x\xff")
     (tmp_path / word).write_text("here\n")
     options = ("--no-check", "--job-dir", tmp_path / "l")
-    job = launch(tmp_path, "-n", 1, *options, "cat", word, cwd=tmp_path)
+    env = {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    job = launch(tmp_path, "-n", 1, *options, "cat", word, cwd=tmp_path, env=env)
     assert job.status == 0 and "[worker 0] here" in job.text(), job.text()
     assert json.loads((tmp_path / "l" / "job.json").read_text())["command"] == ["cat", word]
-    job = launch(tmp_path, "-n", 1, "--dry-run", "cat", word)
+    job = launch(tmp_path, "-n", 1, "--dry-run", "cat", word, env=env)
     assert job.status == 0 and "cat $'x\\377'" in job.out.read_text()
 
 
@@ -315,6 +320,24 @@ def test_a_greeting_like_a_report_is_passed_over(tmp_path, greeting):
     env = false_ssh(tmp_path, NO_SETTINGS, f"echo '{text}'", 'eval "$last"')
     job = launch(tmp_path, "-n", 1, "-H", "d1,", "--no-check", "true", env=env)
     assert job.status == 0, job.text()
+
+
+def test_an_input_of_ssh_that_something_else_has_read_is_told(tmp_path):
+    env = false_ssh(tmp_path, NO_SETTINGS, "head -c 100 >/dev/null", 'exec sh -c "$last"')
+    job = launch(tmp_path, "-n", 1, "-H", "d1,", "true", env=env)
+    assert job.status == 255 and "d1: no connection: what was sent first has not" in job.stderr
+    assert "hint: something else reads the input that ssh passes on" in job.stderr
+
+
+def test_names_travel_as_their_bytes(monkeypatch):
+    monkeypatch.setattr(os, "fsencode", lambda text: text.encode("latin-1"))  # an older locale
+    sent = []
+    writer = types.SimpleNamespace(put=lambda _, text: sent.append(json.loads(text)))
+    connection = types.SimpleNamespace(_writer=writer, _write=None)
+    name = "ü".encode().decode("latin-1")
+    Connection.order(connection, "start", cwd=name, command=[name], env={"A": name}, stdin="…")
+    names = {"cwd": "ü", "command": ["ü"], "env": {"A": "ü"}}
+    assert sent == [{**names, "stdin": "…", "order": "start"}] and from_wire("ü") == "ü"
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from gluon_launch.remote.bootstrap import BOOTSTRAP, REMOTE_PYTHON
+from gluon_launch.remote.bootstrap import LOADER, REMOTE_PYTHON
 from launching import ROOT, Job, children, shell
 
 TIME_BUDGET_S = 110
@@ -168,7 +168,7 @@ def run_supervisor(python, orders):
     command = [python, "-c", REMOTE_PYTHON]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
-        process.stdin.write(repr(BOOTSTRAP).encode() + b"\n")
+        process.stdin.write(LOADER.encode())
         process.stdin.flush()
         ready = process.stdout.readline()
         process.stdin.write(orders)
@@ -183,7 +183,7 @@ def test_orders_that_wait_behind_its_text_reach_it(number):
     orders = b'{"order": "beat"}\n' * number + b'{"order": "leave"}\n'
     done = subprocess.run(
         [sys.executable, "-c", REMOTE_PYTHON],
-        input=repr(BOOTSTRAP).encode() + b"\n" + orders,
+        input=LOADER.encode() + orders,
         capture_output=True,
         timeout=20,
     )

@@ -33,7 +33,7 @@ of_system = ["libgomp.so.1"] + ["libquadmath.so.0"] * (platform.machine() == "x8
 lacking = [name for name in of_system if not loads(name)] if platform.system() == "Linux" else []
 if lacking and not loads("libmxnet.so"):  # one that was built here may need fewer
     raise SystemExit(lacking[0] + ": cannot open shared object file")
-about = open(os.path.join(folder, "libinfo.py")).read()
+about = open(os.path.join(folder, "libinfo.py"), encoding="utf-8").read()
 print("mxnet", re.search("__version__ *= *['\\"](.+)['\\"]", about).group(1), sep="==")
 print("horovod", importlib.util.find_spec("horovod") is not None, sep="==")
 """

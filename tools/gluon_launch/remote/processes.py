@@ -88,7 +88,7 @@ def is_in_exit(pid):
 def _signals(pid, kind):
     """The signals that a process catches (SigCgt) or ignores (SigIgn), a bit each."""
     try:
-        with open(f"/proc/{pid}/status") as file:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as file:
             found = re.search(rf"^{kind}:\s*(\w+)", file.read(), re.MULTILINE)
         return int(found.group(1), 16) if found else 0
     except OSError:

@@ -27,7 +27,7 @@ import zlib
 
 from host import has_address, interface_of, listen, machine, own_address, processors
 from processes import Child, guard, kill_family, start_status
-from protocol import KILL_S, SILENCE_S
+from protocol import KILL_S, SILENCE_S, from_wire
 
 REQUESTS = signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU
 MAX_BACKLOG = 1 << 20  # bytes the launcher has not read yet; above it the processes have to wait
@@ -306,6 +306,7 @@ class Supervisor:
         if self.not_brought and not plain:
             self.report("exit", name=name, status=1, why=self.not_brought)
             return
+        command, cwd, env = map(from_wire, (command, cwd, env))
         claim = None
         if self.folder and not plain:
             env, claim = self.with_package(name, env)

@@ -121,7 +121,7 @@ def watchers():
     """
     script = os.getppid()
     try:
-        stat = pathlib.Path(f"/proc/{script}/stat").read_text()
+        stat = pathlib.Path(f"/proc/{script}/stat").read_text(encoding="utf-8")
     except OSError:  # it was killed just now
         return script, None
     return script, int(stat.rpartition(")")[2].split()[1])
@@ -161,7 +161,7 @@ def _slurm(environ, group=""):
 
 def _grid_engine(environ):
     """A line for each host: name, slots, queue, processors."""
-    lines = pathlib.Path(environ["PE_HOSTFILE"]).read_text().split("\n")
+    lines = pathlib.Path(environ["PE_HOSTFILE"]).read_text(encoding="utf-8").split("\n")
     slots = collections.Counter()
     for name, count, *_ in filter(None, map(str.split, lines)):
         slots[name] += int(count)  # a host may stand there for two queues
@@ -169,7 +169,9 @@ def _grid_engine(environ):
 
 
 def _file_of_names(variable):
-    return lambda environ: collections.Counter(pathlib.Path(environ[variable]).read_text().split())
+    return lambda environ: collections.Counter(
+        pathlib.Path(environ[variable]).read_text(encoding="utf-8").split()
+    )
 
 
 _NONE = collections.Counter()

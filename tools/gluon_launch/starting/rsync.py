@@ -80,8 +80,9 @@ class Copy:
         for host in unfinished:
             process, log = self.running[host]
             if COPIED.encode() in os.pread(log.fileno(), 1 << 20, 0):
-                if now - self.copied.setdefault(host, now) > LINGER_S:
-                    _kill(process)
+                self.copied.setdefault(host, now)
+            if now - self.copied.get(host, now) > LINGER_S:
+                _kill(process)
         return unfinished
 
     def kill(self):

@@ -138,7 +138,10 @@ class SlurmJob(Submitted):
 
     def look(self):
         done = subprocess.run(
-            ["scontrol", "--oneliner", "show", "job", self.id], capture_output=True, text=True
+            ["scontrol", "--oneliner", "show", "job", self.id],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
         )
         fields = dict(re.findall(r"(\w+)=(\S*)", done.stdout))
         if "Invalid job id" in done.stderr:  # it ended so long ago that Slurm has forgotten it

@@ -219,7 +219,8 @@ class Follower:
             argv,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             env=self.job.environ,
         )
         if done.returncode:

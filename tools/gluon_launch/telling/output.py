@@ -11,14 +11,20 @@ from gluon_launch.telling.writer import Writer
 REDRAW_S = 1  # a line that ends in \r (a progress bar) is shown at most this often
 
 
-def open_closed_streams():
-    """Open what was closed (`>&-`): the next file to be opened would get its number."""
+def open_streams():
+    """Open what was closed (`>&-`): the next file to be opened would get its number.
+
+    What an encoding cannot show is escaped: no locale makes a line an error.
+    """
     number = os.open(os.devnull, os.O_RDWR)
     while number <= 2:
         number = os.dup(number)
     os.close(number)
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  as long as the process
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        if hasattr(getattr(sys, name), "reconfigure"):  # not in a notebook
+            getattr(sys, name).reconfigure(errors="backslashreplace")
 
 
 def _same_file(one, other):

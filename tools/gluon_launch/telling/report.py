@@ -31,6 +31,9 @@ HINTS = (
     (r"no connection: no answer within", 255,
      "does `ssh HOST true` end by itself? Not if a .bashrc there starts another shell (exec fish): "
      "let it do so only on a terminal, [ -t 0 ] && exec fish"),
+    (r"what was sent first has not arrived", None,
+     "something else reads the input that ssh passes on: a LocalCommand in ssh's configuration "
+     "(--ssh-option=-oPermitLocalCommand=no), or the .bashrc there (`read`, `cat`)"),
     (r"is your shell clean", None,
      "the login there prints something: `ssh HOST true` must print nothing (see its .bashrc)"),
     (r"rsync: (command )?not found|command not found: rsync", None,
@@ -40,8 +43,8 @@ HINTS = (
     (r"python3: (command )?not found|exec: python3", None,
      "the host needs python3, 3.6 or later, on PATH; `ssh HOST python3 -V` must find it"),
     (r"(?i)bus error|SIGBUS", None,
-     "/dev/shm is full, by which a DataLoader's workers hand over batches (`df /dev/shm` there): in "
-     "a container docker run --shm-size=8g; or fewer of these workers, or num_workers=0"),
+     "/dev/shm is full, by which a DataLoader's workers hand over batches (`df /dev/shm` there): "
+     "docker run --shm-size=8g; or fewer of these workers, or num_workers=0"),
     (r"No space left on device", None, "the disk is full (`df`), or /dev/shm is"),
     (r"Too many open files", None, "too many processes for this host: raise `ulimit -n`"),
     (r"Resource temporarily unavailable", None, "too many processes there: raise `ulimit -u`"),

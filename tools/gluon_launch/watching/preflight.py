@@ -65,7 +65,7 @@ def question(job, ready, address, is_before_copy):
         "plain": True,
         "command": [*python, job.directory, create, program, by_shell, address, horovod],
         "env": job.env["worker"],
-        "stdin": SOURCE.read_text(),
+        "stdin": SOURCE.read_text(encoding="utf-8"),
     }
 
 
