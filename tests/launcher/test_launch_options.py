@@ -301,6 +301,17 @@ def test_a_login_that_a_busy_server_drops_is_tried_again(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.skipif(not shutil.which("ssh"), reason="ssh is not installed")
+def test_an_ssh_that_is_to_be_silent_still_tells_the_cause(tmp_path):
+    (tmp_path / "config").write_text("Host d1\nHostName 127.0.0.1\nPort 1\nLogLevel QUIET\n")
+    options = [
+        f"--ssh-option={word}" for word in (f"-F{tmp_path}/config", "-oLogLevel=QUIET", "-q")
+    ]
+    job = launch(tmp_path, "-n", 1, "-H", "d1,", *options, "--no-check", "true")
+    assert job.status == 255 and "d1: no connection: ssh: connect to host" in job.last_words()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not shutil.which("ssh"), reason="ssh is not installed")
 def test_a_jump_host_that_cannot_be_reached_is_the_cause(tmp_path):
     jump = "--ssh-option=-oProxyJump=127.0.0.1:1"
     job = launch(tmp_path, "-n", 1, "-H", "d1,", jump, "--no-check", "true")
@@ -377,6 +388,15 @@ def test_a_warning_after_the_answer_of_a_check_is_passed_over():
     """Of the loader, as for a wrong LD_PRELOAD: it comes by another pipe than the answer."""
     lines = ['{"wrong": {}}', "ERROR: ld.so: object 'x.so' from LD_PRELOAD cannot be preloaded"]
     assert judge(LOCAL, {"python": "3.11"}, lines, 0, 0, ()).fixes == []
+
+
+def test_a_function_of_login_shells_is_told_as_such(tmp_path):
+    (tmp_path / ".bash_profile").write_text("module() { echo loaded; }\n")
+    env = {"HOME": str(tmp_path)}
+    job = launch(tmp_path, "-n", 1, "module load cuda && true", env=env)
+    assert job.status == 2 and "module: command not found: a login shell knows it" in job.text()
+    job = launch(tmp_path, "-n", 1, "-s", 0, "bash -lc 'module load cuda && true'", env=env)
+    assert job.status == 0 and "[worker 0] loaded" in job.text(), job.text()
 
 
 def test_the_check_looks_where_the_job_will(tmp_path):
@@ -605,6 +625,8 @@ def test_a_full_disk_under_standard_output_stops_nothing(tmp_path):
         ("mxnet.base.MXNetError: cudaMalloc failed: out of memory", 1, "memory ran out"),
         ("", 137, "memory ran out"),
         ("sh: 1: trian.py: not found", 127, "command not found"),
+        ("sh: 1: module: not found", 127, "bash -lc"),
+        ("CondaError: Run 'conda init' before 'conda activate'", 1, "bash -lc"),
         ("No space left on device", 1, "the disk is full"),
     ],
 )

@@ -13,6 +13,7 @@ import time
 import pytest
 
 from gluon_launch.remote.bootstrap import LOADER, REMOTE_PYTHON
+from gluon_launch.remote.host import interfaces
 from launching import ROOT, Job, children, shell
 
 TIME_BUDGET_S = 110
@@ -189,6 +190,14 @@ def test_orders_that_wait_behind_its_text_reach_it(number):
     )
     assert done.returncode == 0, done.stderr
     assert b'"why": "it was told to"' in done.stdout
+
+
+def test_a_host_without_a_route_says_which_network_to_name():
+    order = b'{"order": "address", "toward": "255.255.255.255"}\n{"order": "leave"}\n'
+    reports, _ = run_supervisor(sys.executable, order)
+    (answer,) = [report for report in reports if report["report"] == "address"]
+    networks = [name for name, own in interfaces().items() if not own.startswith("127.")]
+    assert all(f"--interface {name}" in answer["why"] for name in networks), answer
 
 
 def test_a_process_finds_the_package_in_a_folder_of_its_user(tmp_path):

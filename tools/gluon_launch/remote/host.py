@@ -70,15 +70,20 @@ def own_address(toward, interfaces):
     raise problem
 
 
-def interface_of(address):
-    """The name of the interface that has an IPv4 address, or None."""
+def interfaces():
+    """By the name of each interface that has an IPv4 address, that address."""
+    found = {}
     for _, name in socket.if_nameindex():
         try:
-            if own_address(None, name) == address:
-                return name
+            found[name] = own_address(None, name)
         except OSError:  # it has none
             pass
-    return None
+    return found
+
+
+def interface_of(address):
+    """The name of the interface that has an IPv4 address, or None."""
+    return next((name for name, own in interfaces().items() if own == address), None)
 
 
 def listen(address, wanted):

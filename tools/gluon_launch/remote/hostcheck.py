@@ -68,6 +68,20 @@ def check_program(program, by_shell):
     return f"{program}: command not found"
 
 
+def is_for_login(program):
+    """Does only a login shell know it, as it does functions (module) and what a profile adds?"""
+    try:
+        return not subprocess.call(
+            ["bash", "-lc", 'command -v "$0"', program],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=20,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
 def check_mxnet(program):
     """The versions of the command's Python and its MXNet, what is wrong, and is Horovod there."""
     if not re.match(r"python[\d.]*$", os.path.basename(program)):
@@ -109,7 +123,9 @@ def main(directory, create, program, by_shell, address, horovod):
     answer["inside"] = inside if may_be_copied else None
     if answer["command"]:
         answer["wrong"]["command"] = check_program(program, by_shell == "sh")
-        if not answer["wrong"]["command"]:
+        if answer["wrong"]["command"]:
+            answer["login"] = is_for_login(program)
+        else:
             answer["python"], answer["mxnet"], answer["wrong"]["mxnet"], there = check_mxnet(
                 program
             )

@@ -25,7 +25,7 @@ import tempfile
 import time
 import zlib
 
-from host import has_address, interface_of, listen, machine, own_address, processors
+from host import has_address, interface_of, interfaces, listen, machine, own_address, processors
 from processes import Child, guard, kill_family, start_status
 from protocol import KILL_S, SILENCE_S, from_wire
 
@@ -348,7 +348,11 @@ class Supervisor:
             address = own_address(toward, interface)
             self.report("address", address=address, interface=interface_of(address))
         except OSError as error:
+            found = interfaces().items()
+            others = [f"--interface {name}" for name, own in found if not own.startswith("127.")]
+            advice = f"say which network joins the hosts: {' or '.join(others)}"
             what = f"no IPv4 address that reaches {toward}: {error.strerror}"
+            what += f"; {advice}" if others else "; MXNet needs one"
             if interface:
                 here = ", ".join(name for _, name in socket.if_nameindex())
                 what = f"interface {interface}: {error.strerror}; there are {here}"

@@ -24,6 +24,7 @@ ONE_HOST = {  # by family: what runs one process on a host, on any of its proces
 SAID = {  # what the user's own environment would change
     "OMPI_MCA_orte_keep_fqdn_hostnames": "1",  # else d1.a.net and d1.b.net are both d1
     "PRTE_MCA_prte_keep_fqdn_hostnames": "1",  # Open MPI 5
+    "OMPI_MCA_orte_execute_quiet": "0",
     "OMPI_MCA_orte_tag_output": "0",
     "OMPI_MCA_orte_timestamp_output": "0",
     "OMPI_MCA_orte_xml_output": "0",

@@ -38,6 +38,9 @@ HINTS = (
      "the login there prints something: `ssh HOST true` must print nothing (see its .bashrc)"),
     (r"rsync: (command )?not found|command not found: rsync", None,
      "the host needs rsync: apt-get install rsync"),
+    (r"\b(module|ml|spack|conda|mamba|pyenv): (command )?not found|[Rr]un 'conda init'", None,
+     "a function of login shells: bash -lc '…', with all of the command in the quotes, or name the "
+     "Python of that environment by its path"),
     (r"source: (command )?not found", None,
      "`sh` runs the line, and `source` is bash's: write `. FILE`, or bash -c '…'"),
     (r"python3: (command )?not found|exec: python3", None,
