@@ -43,7 +43,7 @@ def cover(path, folder):
 def start_daemon(folder, *command, log=None, **variables):
     """Start a program that stays in the foreground; a file of the host gets its output."""
     (folder / "log").mkdir(exist_ok=True)
-    with open(folder / "log" / (log or command[0]), "w") as log:
+    with open(folder / "log" / (log or command[0]), "w", encoding="utf-8") as log:
         subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -69,6 +69,6 @@ def why_not(name, cluster):
     said = []
     for host in hosts:
         for file in (cluster.folder / host).glob("log/*"):
-            lines = file.read_text(errors="replace").strip().splitlines()
+            lines = file.read_text(errors="replace", encoding="utf-8").strip().splitlines()
             said += [("fatal" in lines[-1], file.stat().st_mtime, file, lines[-1])] * bool(lines)
     return "{2}: {3}".format(*max(said)) if said else f"nothing in {READY_S} s"

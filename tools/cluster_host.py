@@ -48,11 +48,11 @@ def write_files(folder, name, addresses):
         cluster=folder.parent,
         path=f"{python}:{PROGRAMS}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
     )
-    (folder / "sshd_config").write_text(config)
-    users = pathlib.Path("/etc/passwd").read_text()
-    (folder / "passwd").write_text(f"ubuntu:x:0:0::/home/ubuntu:/bin/sh\n{users}")
+    (folder / "sshd_config").write_text(config, encoding="utf-8")
+    users = pathlib.Path("/etc/passwd").read_text(encoding="utf-8")
+    (folder / "passwd").write_text(f"ubuntu:x:0:0::/home/ubuntu:/bin/sh\n{users}", encoding="utf-8")
     lines = [f"{address} {other}\n" for other, address in addresses.items()]
-    (folder / "hosts").write_text("127.0.0.1 localhost\n" + "".join(lines))
+    (folder / "hosts").write_text("127.0.0.1 localhost\n" + "".join(lines), encoding="utf-8")
 
 
 def make_private(folder, name, systems):

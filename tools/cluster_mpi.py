@@ -22,7 +22,7 @@ def write_files(d1, addresses):
     folder = d1 / "home" / "ubuntu" / ".ssh"
     folder.mkdir(mode=0o700)
     shutil.copyfile(d1.parent / "ssh_config", folder / "config")
-    (d1 / "mpirun").write_text(MPIRUN)
+    (d1 / "mpirun").write_text(MPIRUN, encoding="utf-8")
     (d1 / "mpirun").chmod(0o755)
 
 

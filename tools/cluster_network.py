@@ -55,7 +55,7 @@ def run(*command, inside=None, check=True):
     """Return a command's output; ``inside`` is a process whose network namespace it runs in."""
     if inside:
         command = ("nsenter", f"--net=/proc/{inside}/ns/net", *command)
-    done = subprocess.run(list(map(str, command)), text=True, capture_output=True)
+    done = subprocess.run(list(map(str, command)), encoding="utf-8", capture_output=True)
     if check and done.returncode:
         raise Problem(f"{' '.join(map(str, command))}: {done.stderr.strip() or done.returncode}")
     return done.stdout
@@ -81,7 +81,9 @@ def born(pid):
     With its number this identifies it.
     """
     try:
-        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = (
+            pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        )
     except OSError:
         return None
     return None if fields[0] in "ZX" else int(fields[19])
@@ -98,13 +100,13 @@ class Cluster:
     def load(self):
         self.state = {"holders": {}, "addresses": {}}
         with contextlib.suppress(OSError, ValueError):
-            self.state = json.loads((self.folder / "state.json").read_text())
+            self.state = json.loads((self.folder / "state.json").read_text(encoding="utf-8"))
 
     @contextlib.contextmanager
     def locked(self):
         """Let other calls of `up` and `down` wait."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / "lock", "w") as file:
+        with open(self.folder / "lock", "w", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             self.load()
             try:
@@ -132,7 +134,7 @@ class Cluster:
         """Start a process that holds namespaces; until it reads `keep`, it ends when we end."""
         flags = ["--net"] if name == "switch" else ["--net", "--mount", "--uts", "--ipc", "--pid"]
         flags += [] if name == "switch" else ["--fork", "--kill-child=KILL", "--mount-proc"]
-        with open(self.folder / f"{name}.log", "w") as log:
+        with open(self.folder / f"{name}.log", "w", encoding="utf-8") as log:
             process = subprocess.Popen(
                 ["unshare", *flags, *map(str, command)],
                 stdin=subprocess.PIPE,
@@ -147,7 +149,7 @@ class Cluster:
                 if os.readlink(network) != os.readlink("/proc/self/ns/net"):
                     return process
             time.sleep(0.005)
-        log = (self.folder / f"{name}.log").read_text().strip()
+        log = (self.folder / f"{name}.log").read_text(encoding="utf-8").strip()
         raise Problem(f"unshare: {log or process.returncode}")
 
     def up(self, count, rate, systems):
@@ -189,7 +191,7 @@ class Cluster:
                 reason = cluster_batch.why_not(each, self)
                 if reason:
                     raise Problem(f"{each} did not start: {reason}")
-            (self.folder / "state.json").write_text(json.dumps(self.state))
+            (self.folder / "state.json").write_text(json.dumps(self.state), encoding="utf-8")
             self.hand_over()
             for holder in holders:
                 holder.stdin.write(b"keep\n")
@@ -241,7 +243,7 @@ class Cluster:
         # two connections share were seen idle for tenths of a second.
         network = f"{address.rpartition('.')[0]}.0/24"
         route = ("ip", "route", "change", network, "dev", "eth0", "src", address)
-        if "cubic" in CONGESTION_CONTROLS.read_text().split():
+        if "cubic" in CONGESTION_CONTROLS.read_text(encoding="utf-8").split():
             run(*route, "congctl", "cubic", inside=host)
         for device, pid in ((name, switch), ("eth0", host)) if rate else ():
             shape = ("root", "tbf", "rate", rate, "burst", "256kb", "latency", "50ms")
@@ -252,10 +254,14 @@ class Cluster:
         config, known = "", ""
         for name, address in self.state["addresses"].items():
             config += SSH_CONFIG.format(name=name, address=address, cluster=self.folder)
-            known += f"{address} {(self.folder / name / 'host_key.pub').read_text()}"
-        (self.folder / "ssh_config").write_text(config)
-        (self.folder / "known_hosts").write_text(known)
-        (self.folder / "hosts").write_text("".join(f"{n}\n" for n in self.state["addresses"]))
+            known += (
+                f"{address} {(self.folder / name / 'host_key.pub').read_text(encoding='utf-8')}"
+            )
+        (self.folder / "ssh_config").write_text(config, encoding="utf-8")
+        (self.folder / "known_hosts").write_text(known, encoding="utf-8")
+        (self.folder / "hosts").write_text(
+            "".join(f"{n}\n" for n in self.state["addresses"]), encoding="utf-8"
+        )
 
     def hand_over(self):
         """Let only the user who called sudo log in to the hosts."""
@@ -276,7 +282,7 @@ class Cluster:
             if self.ask(name, "hostname").strip() == name:
                 return
             time.sleep(0.1)
-        log = (self.folder / f"{name}.log").read_text().strip().splitlines()
+        log = (self.folder / f"{name}.log").read_text(encoding="utf-8").strip().splitlines()
         raise Problem(f"{name} did not start: {log[-1] if log else 'it said nothing'}")
 
     def down(self):

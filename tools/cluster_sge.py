@@ -133,9 +133,9 @@ def write_files(d1, addresses):
     """Write the cell, which all hosts read, and the files that the qmaster reads once."""
     cell = d1 / CELL
     cell.mkdir(parents=True)
-    (cell / "bootstrap").write_text(BOOTSTRAP)
-    (cell / "act_qmaster").write_text("d1\n")
-    debian = pathlib.Path("/usr/share/gridengine/default-configuration").read_text()
+    (cell / "bootstrap").write_text(BOOTSTRAP, encoding="utf-8")
+    (cell / "act_qmaster").write_text("d1\n", encoding="utf-8")
+    debian = pathlib.Path("/usr/share/gridengine/default-configuration").read_text(encoding="utf-8")
     files = {"configuration": changed(debian, CONFIGURATION), "pes/mpi": PE, "complexes/gpu": GPU}
     order = ",".join(["0", *(f"[{name}={i}]" for i, name in enumerate(addresses) if i)])
     files["all.q"] = QUEUE.format(hosts=" ".join(addresses), order=order)
@@ -145,7 +145,7 @@ def write_files(d1, addresses):
     for path, text in files.items():
         file = d1 / "sge" / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+        file.write_text(text, encoding="utf-8")
 
 
 def changed(text, values):
@@ -176,7 +176,9 @@ def spool(folder):
 def scheduler_configuration():
     """Wait until the qmaster answers, and return its scheduler's configuration."""
     while True:
-        answer = subprocess.run(["qconf", "-ssconf"], capture_output=True, text=True)
+        answer = subprocess.run(
+            ["qconf", "-ssconf"], capture_output=True, encoding="utf-8", errors="replace"
+        )
         if answer.returncode == 0:
             return answer.stdout
         time.sleep(0.1)
@@ -184,7 +186,9 @@ def scheduler_configuration():
 
 def configure(folder):
     """Tell the qmaster the settings that only `qconf` can make."""
-    (folder / "scheduler").write_text(changed(scheduler_configuration(), SCHEDULER))
+    (folder / "scheduler").write_text(
+        changed(scheduler_configuration(), SCHEDULER), encoding="utf-8"
+    )
     subprocess.run(["qconf", "-Msconf", folder / "scheduler"], check=True)
     subprocess.run(["qconf", "-Aq", folder / "all.q"], check=True)
 

@@ -57,8 +57,8 @@ def write_files(d1, addresses):
     """Write one configuration and one munge key for all hosts."""
     etc = d1 / "etc" / "slurm"
     etc.mkdir(parents=True)
-    (etc / "slurm.conf").write_text(SLURM_CONF.format(count=len(addresses)))
-    (etc / "gres.conf").write_text(GRES_CONF)
+    (etc / "slurm.conf").write_text(SLURM_CONF.format(count=len(addresses)), encoding="utf-8")
+    (etc / "gres.conf").write_text(GRES_CONF, encoding="utf-8")
     key = d1 / "etc" / "munge" / "munge.key"
     key.parent.mkdir(mode=0o700)
     key.touch(mode=0o600)

@@ -115,7 +115,7 @@ SITE = {
 
 def sums():
     """The SHA-256 of each jar, by its name."""
-    lines = SUMS.read_text().splitlines()
+    lines = SUMS.read_text(encoding="utf-8").splitlines()
     return {name: digest for digest, name in map(str.split, lines)}
 
 
@@ -138,7 +138,7 @@ def jars():
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         new = pathlib.Path(scratch)
         (new / "pom.xml").write_text(
-            POM.format("".join(PART.format(part, VERSION) for part in PARTS))
+            POM.format("".join(PART.format(part, VERSION) for part in PARTS)), encoding="utf-8"
         )
         subprocess.run(
             ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DincludeScope=runtime",
@@ -177,12 +177,12 @@ def start(folder, name):
     os.makedirs(f"{HADOOP}/tmp")
     for file, values in SITE.items():
         text = site({key: value.format(**known) for key, value in values.items()})
-        pathlib.Path(HADOOP, file).write_text(text)
-    pathlib.Path(HADOOP, "log4j.properties").write_text(LOG)
+        pathlib.Path(HADOOP, file).write_text(text, encoding="utf-8")
+    pathlib.Path(HADOOP, "log4j.properties").write_text(LOG, encoding="utf-8")
     program = pathlib.Path(PROGRAMS, "yarn")
     program.parent.mkdir(exist_ok=True)
     java_home = pathlib.Path(shutil.which("java")).resolve().parents[1]
-    program.write_text(YARN % (known["jars"], java_home))
+    program.write_text(YARN % (known["jars"], java_home), encoding="utf-8")
     program.chmod(0o755)
     if name == "d1":
         start_daemon(folder, str(program), "resourcemanager", log="resourcemanager")

@@ -44,7 +44,7 @@ print(sys.implementation.cache_tag, sysconfig.get_platform())
 def add(venv):
     """Install the wheel, built if the cache does not have it; return the exit status."""
     wanted, stamp = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:12], venv / HOROVOD_STAMP
-    if stamp.exists() and stamp.read_text() == wanted:
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return 0
     python = venv / "bin" / "python"
     status, fits = run(python, "-c", FITS)
@@ -54,13 +54,15 @@ def add(venv):
     folder = cache / "cifar10_dist" / "horovod" / "-".join([*fits.split(), wanted])
     log = folder.parent / "build.log"
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with open(folder.parent / "lock", "w") as lock:  # setup may run in several clones at once
+    with open(
+        folder.parent / "lock", "w", encoding="utf-8"
+    ) as lock:  # setup may run in several clones at once
         _wait_for(lock)
         if not folder.exists():
             build(python, fits.split()[0], folder, log)
         install = [*pip(venv), "install", "--force-reinstall", *folder.iterdir(), *CONSTRAINTS]
         write_down(log, *install, **pip_settings(venv))
-    stamp.write_text(wanted)
+    stamp.write_text(wanted, encoding="utf-8")
     print(f"Installed Horovod in {venv.name}, from {folder}.")
     return 0
 
@@ -80,11 +82,11 @@ def build(python, mxnet, folder, log):
     if missing:
         raise Unsuitable(f"Horovod is built from its source: apt-get install {' '.join(missing)}")
     print("Building Horovod's wheel (2 to 5 minutes, once) ...", flush=True)
-    start, lines = time.time(), REQUIREMENTS.read_text().splitlines()
+    start, lines = time.time(), REQUIREMENTS.read_text(encoding="utf-8").splitlines()
     horovod = next(line for line in lines if line.startswith("horovod"))
     with tempfile.TemporaryDirectory(dir=str(folder.parent)) as place:
         venv, wheels, tools = (Path(place, name) for name in ("venv", "wheels", "tools.txt"))
-        tools.write_text("\n".join(line for line in lines if line != horovod))
+        tools.write_text("\n".join(line for line in lines if line != horovod), encoding="utf-8")
         write_down(log, python, "-m", "venv", venv)
         settings = pip_settings(venv)
         write_down(log, *pip(venv), "install", mxnet, "numpy", *CONSTRAINTS, **settings)
@@ -93,7 +95,7 @@ def build(python, mxnet, folder, log):
         (packages,) = venv.glob("lib/python*/site-packages")
         # MXNet needs np.bool, which NumPy 1.24 removed: gluon_dist puts it back elsewhere.
         line = "import numpy; vars(numpy).setdefault('bool', bool)\n"
-        (packages / "numpy_name.pth").write_text(line)
+        (packages / "numpy_name.pth").write_text(line, encoding="utf-8")
         write_down(
             log,
             *pip(venv),
@@ -114,7 +116,7 @@ def build(python, mxnet, folder, log):
 def write_down(log, *command, **env):
     """Run a command; what it prints goes to a file, which is named if it fails."""
     status, said = run(*command, **env)
-    log.write_text(" ".join(map(str, command)) + "\n" + said)
+    log.write_text(" ".join(map(str, command)) + "\n" + said, encoding="utf-8")
     if status != 0:
         print(
             f"make_horovod.py: Horovod could not be built or installed: see {log}", file=sys.stderr
@@ -131,7 +133,9 @@ def main():
     args = parser.parse_args()
     if not args.wanted and not (args.venv / HOROVOD_STAMP).exists():
         return 0
-    with open(f"{args.venv}.lock", "w") as lock:  # `make train` and `make test` may both come here
+    with open(
+        f"{args.venv}.lock", "w", encoding="utf-8"
+    ) as lock:  # `make train` and `make test` may both come here
         fcntl.flock(lock, fcntl.LOCK_EX)
         return add(args.venv)
 

@@ -80,7 +80,9 @@ def main(argv=None):
 def commit():
     """Return the commit and its date, or nothing outside a git repository."""
     command = ["git", "-C", str(ROOT), "log", "-1", "--format=commit %h of %cs"]
-    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        command, capture_output=True, encoding="utf-8", errors="replace"
+    ).stdout.strip()
 
 
 def put_together():
@@ -180,7 +182,9 @@ def write_help(name, program):
     """Write what a program says about itself."""
     words = [PYTHON, ROOT / program, "--help"]
     environ = dict(os.environ, COLUMNS="88")
-    text = subprocess.run(words, env=environ, check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(
+        words, env=environ, check=True, capture_output=True, encoding="utf-8", errors="replace"
+    ).stdout
     (SOURCE / "help").mkdir(exist_ok=True)
     page = f"# Flags of `{Path(program).name}`\n\n````text\n{text}````\n"
     (SOURCE / "help" / f"{name}.md").write_text(page, encoding="utf-8")

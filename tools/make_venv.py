@@ -137,7 +137,7 @@ def choose_device():
 def compare(args):
     """Return what is wanted, and whether it is there."""
     try:
-        built = json.loads((args.venv / STAMP).read_text())
+        built = json.loads((args.venv / STAMP).read_text(encoding="utf-8"))
     except (OSError, ValueError):  # none, or cut short by a full disk
         built = {}
     wanted = {
@@ -182,8 +182,8 @@ def build(venv, wanted):
     (venv / "etc" / "ipython").mkdir(parents=True, exist_ok=True)
     shutil.copy(str(ROOT / IPYTHON), str(venv / "etc" / "ipython"))
     if has_horovod:
-        (venv / HOROVOD_STAMP).write_text("to be added again")
-    (venv / STAMP).write_text(json.dumps(wanted))
+        (venv / HOROVOD_STAMP).write_text("to be added again", encoding="utf-8")
+    (venv / STAMP).write_text(json.dumps(wanted), encoding="utf-8")
     print(f"Built {venv.name} in {time.time() - start:.0f} s.")
     return 0
 
@@ -248,7 +248,9 @@ def main():
     if not is_ours and args.venv.exists() and any(args.venv.iterdir()):
         raise Unsuitable(f"{args.venv}: not a virtual environment; move it away")
     args.venv.parent.mkdir(parents=True, exist_ok=True)
-    with open(f"{args.venv}.lock", "w") as lock:  # `make train` and `make test` may both come here
+    with open(
+        f"{args.venv}.lock", "w", encoding="utf-8"
+    ) as lock:  # `make train` and `make test` may both come here
         fcntl.flock(lock, fcntl.LOCK_EX)
         wanted, is_there = compare(args)
         return 0 if is_there else build(args.venv, wanted)

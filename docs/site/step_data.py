@@ -32,7 +32,7 @@ USUAL = {"ring": 0, "servers": 0, "overlap": 1, "bits": 32, "slow": 1, "latency"
 
 def rows(name):
     """Return the rows of a table of results."""
-    with open(RESULTS / name, newline="") as file:
+    with open(RESULTS / name, encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -122,7 +122,8 @@ def data():
 
 def write(path):
     """Write the data as a script."""
-    Path(path).write_text(f"const stepData = {json.dumps(data(), ensure_ascii=False)};\n")
+    text = f"const stepData = {json.dumps(data(), ensure_ascii=False)};\n"
+    Path(path).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

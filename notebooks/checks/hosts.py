@@ -60,7 +60,7 @@ def check_hosts(answer):
     """Check ``(text of a hosts file, options)`` with the launcher's dry run."""
     try:
         text, options = answer
-        with tempfile.NamedTemporaryFile("w", suffix=".hosts") as file:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".hosts") as file:
             file.write(text)
             file.flush()
             words = (*options, "-H", file.name)

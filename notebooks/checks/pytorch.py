@@ -21,7 +21,7 @@ C  PyTorch  1.0000  0.9000  0.7100  0.4390  0.4046  0.3637  0.3168
 
 def check_set_rate(set_rate):
     """Compare the curve under a reader's ``set_rate`` with what PyTorch gave."""
-    wanted = json.loads(pytorch_side.SAVED.read_text())["falling_rate"]["result"]
+    wanted = json.loads(pytorch_side.SAVED.read_text(encoding="utf-8"))["falling_rate"]["result"]
     try:
         path = moving.falling_rate(set_rate)
     except Exception as error:

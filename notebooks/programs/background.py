@@ -16,7 +16,7 @@ class Job:
     def __init__(self, *words):
         command = [sys.executable if word == "python" else str(word) for word in words]
         # Opened to append: the command writes at the end, wherever lines() has read to.
-        self._log = tempfile.TemporaryFile("a+")  # noqa: SIM115
+        self._log = tempfile.TemporaryFile("a+", encoding="utf-8")  # noqa: SIM115
         self._process = subprocess.Popen(command, cwd=ROOT, stdout=self._log, stderr=self._log)
 
     def lines(self, *wanted):

@@ -32,7 +32,8 @@ class Job(background.Job):
 
     def signal(self, name, number):
         """Send a signal to one process, as in ``job.signal("worker-1", signal.SIGKILL)``."""
-        last = json.loads((FOLDER / f"{self.name}-job/job.json").read_text())["attempts"][-1]
+        record = FOLDER / f"{self.name}-job" / "job.json"
+        last = json.loads(record.read_text(encoding="utf-8"))["attempts"][-1]
         (pid,) = [process["pid"] for process in last["processes"] if process["name"] == name]
         os.kill(pid, number)
 

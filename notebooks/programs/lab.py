@@ -81,7 +81,7 @@ def saved_growth():
     dict of str to (list, list)
         For each curve: hosts, and seconds of a step.
     """
-    with open(ROOT / "benchmarks/results/growth.csv") as file:
+    with open(ROOT / "benchmarks/results/growth.csv", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["workers"] == row["servers"]]
     hosts = sorted({int(row["workers"]) for row in rows})
     forward, backward, buckets = (float(rows[0][k]) for k in ("forward", "backward", "buckets"))
@@ -116,7 +116,7 @@ def saved_resnet18(rate, program="ours"):
 
     Of "independent" processes, each on one of the hosts' processors, which exchange nothing.
     """
-    with open(ROOT / "benchmarks/results/runs.csv") as file:
+    with open(ROOT / "benchmarks/results/runs.csv", encoding="utf-8") as file:
         runs = list(csv.DictReader(file))
     wanted = [rate, program, "speed"]  # of one worker
     speeds = [float(r["value"]) for r in runs if [r["group"], r["program"], r["figure"]] == wanted]
@@ -129,7 +129,7 @@ def train(name, num_workers, data, flags, program="cifar10_dist/cifar10_dist.py"
     shutil.rmtree(ROOT / folder, ignore_errors=True)
     words = ["python", program, *data, "--network", "resnet", "--num-layers", 8]
     lines = job(num_workers, [*words, *flags.split(), "--log-dir", folder], hosts)
-    rows = (ROOT / folder / "metrics.jsonl").read_text().splitlines()
+    rows = (ROOT / folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(row) for row in rows], lines
 
 

@@ -173,7 +173,7 @@ def in_pytorch(function, *arguments):
         answer = _ask(python, function, *arguments)
         print(f"PyTorch {answer['version']}, run now")
     else:
-        answer = json.loads(SAVED.read_text())[function.__name__]
+        answer = json.loads(SAVED.read_text(encoding="utf-8"))[function.__name__]
         print(f"PyTorch {answer['version']}, as saved on {answer['date']}")
     return answer["result"]
 
@@ -185,7 +185,9 @@ def _ask(python, function, *arguments):
         words[1:1] = launcher
     environ = dict(os.environ, OMP_NUM_THREADS="1")
     environ.pop("PYTHONPATH", None)
-    done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        words, env=environ, capture_output=True, encoding="utf-8", errors="replace", timeout=120
+    )
     if done.returncode:
         raise RuntimeError(f"{function.__name__} failed in {python}:\n{done.stderr[-2000:]}")
     return json.loads(done.stdout.splitlines()[-1])
@@ -198,7 +200,7 @@ def main(name, *arguments):
             function.__name__: _ask(sys.executable, function, *ARGUMENTS.get(function, ()))
             for function in SAVABLE
         }
-        SAVED.write_text(json.dumps(kept, indent=1) + "\n")
+        SAVED.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
         return
     function = next(one for one in [*SAVABLE, from_gluon] if one.__name__ == name)
     words = [int(word) if word.isdigit() else word for word in arguments]

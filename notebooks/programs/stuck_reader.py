@@ -12,7 +12,7 @@ import mxnet as mx
 
 def read_batch(path):
     """Read a batch; on a disk that does not answer, `open` does not return."""
-    with open(path) as file:
+    with open(path, encoding="utf-8") as file:
         return float(file.read())
 
 
@@ -23,7 +23,7 @@ def write_batches(folder, rank):
         if rank == 1 and step == 3:
             os.mkfifo(path)
         else:
-            path.write_text("1")
+            path.write_text("1", encoding="utf-8")
         yield path
 
 

@@ -30,7 +30,7 @@ def read_trace(path):
     ``kind`` is a key of KINDS, or the operator's own name.
     """
     begun, spans = {}, []
-    for event in json.loads(Path(path).read_text())["traceEvents"]:
+    for event in json.loads(Path(path).read_text(encoding="utf-8"))["traceEvents"]:
         place = event["name"], event.get("tid")
         if event["ph"] == "B":
             begun[place] = event["ts"]

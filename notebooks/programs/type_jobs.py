@@ -25,7 +25,8 @@ def lines_of(program, *words, **environ):
         env=dict(os.environ, OMP_NUM_THREADS="1", **environ),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
+        encoding="utf-8",
+        errors="replace",
         timeout=600,
     )
     if done.returncode:

@@ -28,7 +28,7 @@ def start(role, port, command, log):
         "PS_HEARTBEAT_INTERVAL": "1",  # s: every process tells the scheduler that it lives
         "PS_HEARTBEAT_TIMEOUT": "2",
     }
-    with open(log, "w") as file:
+    with open(log, "w", encoding="utf-8") as file:
         return subprocess.Popen(command, env={**os.environ, **environ}, stdout=file, stderr=file)
 
 
@@ -46,7 +46,7 @@ def main(command):
             time.sleep(WATCH_S)
             for name, process in processes.items():
                 print(f"{name}: {describe(process.poll())}")
-                for line in Path(folder, name).read_text().splitlines():
+                for line in Path(folder, name).read_text(encoding="utf-8").splitlines():
                     print(f"    {line}")
         finally:
             for process in processes.values():

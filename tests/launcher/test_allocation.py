@@ -53,8 +53,11 @@ def test_a_heterogeneous_job_has_the_hosts_of_all_its_parts(tmp_path, monkeypatc
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     lists = {"SLURM_JOB_NODELIST_HET_GROUP_0": "d1", "SLURM_JOB_NODELIST_HET_GROUP_1": "d2,d3"}
     parts = {"SLURM_HET_SIZE": "2", **lists, "SLURM_TASKS_PER_NODE_HET_GROUP_1": "2,1"}
+    parts.update(SLURM_JOB_ID_HET_GROUP_0="7", SLURM_JOB_ID="7", SLURM_JOB_NODELIST="d9")
     assert names(parts) == "d1 d2 d3 d2"
     assert (het_group("d1", parts), het_group("d3", parts)) == (0, 1)
+    left_over = {**parts, "SLURM_JOB_ID": "8", "PE_HOSTFILE": "/no/file"}
+    assert [host.name for host in find_hosts(left_over, "SLURM_JOB_ID")] == ["d9"]
     assert het_group("d1", {"SLURM_JOB_NODELIST": "d1"}) is None
 
 
@@ -66,6 +69,28 @@ def test_a_list_that_cannot_be_read_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="scontrol is not installed here: apt-get install slurm"):
         find_hosts({"SLURM_JOB_NODELIST": "d[1-3]"})
+
+
+@pytest.mark.parametrize(
+    "environ, program",
+    [
+        ({"SLURM_STEP_NUM_TASKS": "2"}, "srun"),
+        ({"OMPI_COMM_WORLD_SIZE": "2"}, "mpirun"),
+        ({"PMI_SIZE": "2"}, "mpirun"),
+        ({"WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "x"}, "torchrun"),
+        ({"HOROVOD_SIZE": "2"}, "horovodrun"),
+        ({"HOROVOD_SIZE": "2", "LAUNCH_JOB": "of ours"}, None),
+        ({"WORLD_SIZE": "2", "SLURM_NTASKS": "2", "PMI_SIZE": "1"}, None),
+        ({"SLURM_STEP_NUM_TASKS": "2", "SLURM_PTY_PORT": "7"}, None),
+    ],
+)
+def test_a_launcher_that_another_one_starts_several_times_is_refused(environ, program):
+    args = parse_args(["-n", "2", "true"])
+    if program:
+        with pytest.raises(UsageError, match=f"{program} has started this launcher 2 times"):
+            plan(args, environ)
+    else:
+        assert plan(args, environ)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from gluon_launch.remote.bootstrap import BOOTSTRAP, REMOTE
+from gluon_launch.remote.bootstrap import LOADER, REMOTE
 from gluon_launch.remote.container import agree
 
 TIME_BUDGET_S = 10
@@ -30,7 +30,7 @@ def reports(folder, archives=(), links=(), closed=""):
                 connection.settimeout(10)
                 assert agree(connection, bytes.fromhex(key), b"launcher", b"container")
                 orders = b'{"order": "beat"}\n' * WAITING + b'{"order": "leave"}\n'
-                connection.sendall(repr(BOOTSTRAP).encode() + b"\n" + orders)
+                connection.sendall(LOADER.encode() + orders)
                 said = [json.loads(line) for line in lines if line.strip()]
             return said, process.wait(10)
 

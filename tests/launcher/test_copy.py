@@ -27,9 +27,9 @@ def fill(folder, *names, size=1):
         (folder / name).write_bytes(bytes(size))
 
 
-def copy(tmp_path, *words, command="true"):
+def copy(tmp_path, *words, command="true", ssh='exec sh -c "$*"'):
     """Launch a job that copies tmp_path/here to tmp_path/there; the Job, and what is there."""
-    (tmp_path / "ssh").write_text(f'#!/bin/sh\n{THERE}exec sh -c "$*"\n')
+    (tmp_path / "ssh").write_text(f"#!/bin/sh\n{THERE}{ssh}\n")
     (tmp_path / "ssh").chmod(0o755)
     env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     sync = ("-H", "d1,", "--sync-dst-dir", tmp_path / "there", "--no-check", *words)
@@ -45,6 +45,13 @@ def test_folders_and_networks_of_the_users_own_are_copied(tmp_path):
     job, there = copy(tmp_path)
     assert job.status == 0 and there == names, job.text()
     assert "leaves out" not in job.text()
+
+
+def test_a_connection_that_something_keeps_open_is_not_waited_for(tmp_path):
+    """As a process that a .bashrc there has left behind does with ssh's."""
+    fill(tmp_path / "here", "a")
+    job, there = copy(tmp_path, ssh='sh -c "$*"; sleep 300')
+    assert (job.status, there) == (0, ["a"]), job.text()
 
 
 def test_a_large_file_is_left_out_and_its_absence_explained(tmp_path):

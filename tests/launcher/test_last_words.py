@@ -47,12 +47,14 @@ def test_no_output_hides_the_end_of_a_traceback():
     assert words.worth_showing()[0][:2] == ["queue.Empty", "…"]
 
 
-def test_a_progress_bar_counts_once():
+def test_a_progress_bar_counts_once_and_a_line_that_came_in_parts_too():
     words = LastWords()
     words.take("err", "no such record")
     for step in range(50):
         words.take("err", f"{step} of 50", "\r")
-    assert words.worth_showing()[0] == ["no such record", "49 of 50"]
+    for part in "...":
+        words.take("err", part, "")
+    assert words.worth_showing()[0] == ["no such record", "..."]
 
 
 def test_a_message_on_standard_output_is_not_hidden_by_an_old_warning():

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+import types
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,9 @@ from gluon_launch.job.job import environment
 from gluon_launch.job.statuses import UsageError
 from gluon_launch.options.plan import plan
 from gluon_launch.remote.host import own_address
+from gluon_launch.remote.protocol import from_wire
 from gluon_launch.telling.report import hint
+from gluon_launch.watching.connection import Connection
 from gluon_launch.watching.preflight import judge
 from launch import parse_args
 from launching import ROOT, SUM_RANKS, Job, commands, launch, shell
@@ -148,6 +151,16 @@ def test_utf8_and_carriage_returns_keep_their_prefix(tmp_path):
     assert lines == [f"[worker 0] {text}" for text in ("grün€", "\\xff", "10%", "100%", "end")]
 
 
+def test_what_waits_for_the_end_of_its_line_is_shown_and_kept(tmp_path):
+    act = shell(worker0="printf 10; until [ -e go ]; do sleep 0.1; done; printf '\\r20\\nend'")
+    job = Job(tmp_path, "-n", 1, "--no-check", "--job-dir", "logs", act, cwd=tmp_path)
+    job.wait_for("[worker 0] 10\n")
+    (tmp_path / "go").touch()
+    job.finish(30)
+    assert (job.status, job.stdout) == (0, "[worker 0] 10\n[worker 0] 20\n[worker 0] end\n")
+    assert (tmp_path / "logs" / "worker-0.log").read_bytes() == b"10\r20\nend\n"
+
+
 def test_only_what_is_asked_for_is_shown_with_its_time(tmp_path):
     options = ("--no-check", "--timestamps", "--show", "worker:1,server:*")
     job = launch(tmp_path, "-n", 2, *options, "echo hi; exit 0")
@@ -229,14 +242,16 @@ def test_hiding_a_secret_leaves_job_json_whole(tmp_path):
     assert "cd1234" not in kept + job.text()
 
 
-def test_a_word_that_is_not_text_is_passed_on_and_kept(tmp_path):
+@pytest.mark.parametrize("locale", ["C.UTF-8", "C"])  # C: of ASCII alone, as GBK is of its own
+def test_a_word_that_is_not_text_is_passed_on_and_kept(tmp_path, locale):
     word = os.fsdecode(b"x\xff")
     (tmp_path / word).write_text("here\n")
     options = ("--no-check", "--job-dir", tmp_path / "l")
-    job = launch(tmp_path, "-n", 1, *options, "cat", word, cwd=tmp_path)
+    env = {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    job = launch(tmp_path, "-n", 1, *options, "cat", word, cwd=tmp_path, env=env)
     assert job.status == 0 and "[worker 0] here" in job.text(), job.text()
     assert json.loads((tmp_path / "l" / "job.json").read_text())["command"] == ["cat", word]
-    job = launch(tmp_path, "-n", 1, "--dry-run", "cat", word)
+    job = launch(tmp_path, "-n", 1, "--dry-run", "cat", word, env=env)
     assert job.status == 0 and "cat $'x\\377'" in job.out.read_text()
 
 
@@ -286,6 +301,17 @@ def test_a_login_that_a_busy_server_drops_is_tried_again(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.skipif(not shutil.which("ssh"), reason="ssh is not installed")
+def test_an_ssh_that_is_to_be_silent_still_tells_the_cause(tmp_path):
+    (tmp_path / "config").write_text("Host d1\nHostName 127.0.0.1\nPort 1\nLogLevel QUIET\n")
+    options = [
+        f"--ssh-option={word}" for word in (f"-F{tmp_path}/config", "-oLogLevel=QUIET", "-q")
+    ]
+    job = launch(tmp_path, "-n", 1, "-H", "d1,", *options, "--no-check", "true")
+    assert job.status == 255 and "d1: no connection: ssh: connect to host" in job.last_words()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not shutil.which("ssh"), reason="ssh is not installed")
 def test_a_jump_host_that_cannot_be_reached_is_the_cause(tmp_path):
     jump = "--ssh-option=-oProxyJump=127.0.0.1:1"
     job = launch(tmp_path, "-n", 1, "-H", "d1,", jump, "--no-check", "true")
@@ -305,6 +331,24 @@ def test_a_greeting_like_a_report_is_passed_over(tmp_path, greeting):
     env = false_ssh(tmp_path, NO_SETTINGS, f"echo '{text}'", 'eval "$last"')
     job = launch(tmp_path, "-n", 1, "-H", "d1,", "--no-check", "true", env=env)
     assert job.status == 0, job.text()
+
+
+def test_an_input_of_ssh_that_something_else_has_read_is_told(tmp_path):
+    env = false_ssh(tmp_path, NO_SETTINGS, "head -c 100 >/dev/null", 'exec sh -c "$last"')
+    job = launch(tmp_path, "-n", 1, "-H", "d1,", "true", env=env)
+    assert job.status == 255 and "d1: no connection: what was sent first has not" in job.stderr
+    assert "hint: something else reads the input that ssh passes on" in job.stderr
+
+
+def test_names_travel_as_their_bytes(monkeypatch):
+    monkeypatch.setattr(os, "fsencode", lambda text: text.encode("latin-1"))  # an older locale
+    sent = []
+    writer = types.SimpleNamespace(put=lambda _, text: sent.append(json.loads(text)))
+    connection = types.SimpleNamespace(_writer=writer, _write=None)
+    name = "ü".encode().decode("latin-1")
+    Connection.order(connection, "start", cwd=name, command=[name], env={"A": name}, stdin="…")
+    names = {"cwd": "ü", "command": ["ü"], "env": {"A": "ü"}}
+    assert sent == [{**names, "stdin": "…", "order": "start"}] and from_wire("ü") == "ü"
 
 
 @pytest.mark.long
@@ -344,6 +388,15 @@ def test_a_warning_after_the_answer_of_a_check_is_passed_over():
     """Of the loader, as for a wrong LD_PRELOAD: it comes by another pipe than the answer."""
     lines = ['{"wrong": {}}', "ERROR: ld.so: object 'x.so' from LD_PRELOAD cannot be preloaded"]
     assert judge(LOCAL, {"python": "3.11"}, lines, 0, 0, ()).fixes == []
+
+
+def test_a_function_of_login_shells_is_told_as_such(tmp_path):
+    (tmp_path / ".bash_profile").write_text("module() { echo loaded; }\n")
+    env = {"HOME": str(tmp_path)}
+    job = launch(tmp_path, "-n", 1, "module load cuda && true", env=env)
+    assert job.status == 2 and "module: command not found: a login shell knows it" in job.text()
+    job = launch(tmp_path, "-n", 1, "-s", 0, "bash -lc 'module load cuda && true'", env=env)
+    assert job.status == 0 and "[worker 0] loaded" in job.text(), job.text()
 
 
 def test_the_check_looks_where_the_job_will(tmp_path):
@@ -572,6 +625,8 @@ def test_a_full_disk_under_standard_output_stops_nothing(tmp_path):
         ("mxnet.base.MXNetError: cudaMalloc failed: out of memory", 1, "memory ran out"),
         ("", 137, "memory ran out"),
         ("sh: 1: trian.py: not found", 127, "command not found"),
+        ("sh: 1: module: not found", 127, "bash -lc"),
+        ("CondaError: Run 'conda init' before 'conda activate'", 1, "bash -lc"),
         ("No space left on device", 1, "the disk is full"),
     ],
 )

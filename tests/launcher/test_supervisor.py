@@ -12,7 +12,8 @@ import time
 
 import pytest
 
-from gluon_launch.remote.bootstrap import BOOTSTRAP, REMOTE_PYTHON
+from gluon_launch.remote.bootstrap import LOADER, REMOTE_PYTHON
+from gluon_launch.remote.host import interfaces
 from launching import ROOT, Job, children, shell
 
 TIME_BUDGET_S = 110
@@ -168,7 +169,7 @@ def run_supervisor(python, orders):
     command = [python, "-c", REMOTE_PYTHON]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
-        process.stdin.write(repr(BOOTSTRAP).encode() + b"\n")
+        process.stdin.write(LOADER.encode())
         process.stdin.flush()
         ready = process.stdout.readline()
         process.stdin.write(orders)
@@ -183,12 +184,20 @@ def test_orders_that_wait_behind_its_text_reach_it(number):
     orders = b'{"order": "beat"}\n' * number + b'{"order": "leave"}\n'
     done = subprocess.run(
         [sys.executable, "-c", REMOTE_PYTHON],
-        input=repr(BOOTSTRAP).encode() + b"\n" + orders,
+        input=LOADER.encode() + orders,
         capture_output=True,
         timeout=20,
     )
     assert done.returncode == 0, done.stderr
     assert b'"why": "it was told to"' in done.stdout
+
+
+def test_a_host_without_a_route_says_which_network_to_name():
+    order = b'{"order": "address", "toward": "255.255.255.255"}\n{"order": "leave"}\n'
+    reports, _ = run_supervisor(sys.executable, order)
+    (answer,) = [report for report in reports if report["report"] == "address"]
+    networks = [name for name, own in interfaces().items() if not own.startswith("127.")]
+    assert all(f"--interface {name}" in answer["why"] for name in networks), answer
 
 
 def test_a_process_finds_the_package_in_a_folder_of_its_user(tmp_path):

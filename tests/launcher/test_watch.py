@@ -78,6 +78,18 @@ def test_what_a_program_of_ones_own_meets_first_comes_with_a_hint(watch, line, a
     assert advice in said.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    "line, advice",
+    [("Fatal Python error: Bus error", "--shm-size"), ("OSError: No space left on device", "`df`")],
+)
+def test_what_the_machine_lacks_is_told_last_though_nobody_ended_of_it(watch, line, advice):
+    """As when a data loader's worker dies, and its program waits for it."""
+    status, said = watch(working(writes(line, 1) + writes("a step", 2)), "--stall-timeout", "20")
+    *_, limit, cause, hint = said.splitlines()
+    assert status == 124 and "--stall-timeout: no output from any process" in limit
+    assert cause == f"[launch] worker 0 on localhost wrote: {line}" and advice in hint
+
+
 # What ps-lite's scheduler writes when worker 0 comes.
 CAME = "ps-lite/src/van.cc:1: ? => 1. cmd=ADD_NODE, node={ role=worker, ip=0177.00.00.01, }"
 FORGOTTEN = "Exception ignored on calling ctypes callback function: <function controller at 0x7f>"
@@ -205,6 +217,18 @@ def test_a_host_that_falls_silent_is_lost(watch):
     assert "localhost: not heard of for 10 s" in said
 
 
+@pytest.mark.parametrize(
+    "world, phase",
+    [
+        (ToyWorld(logins={"localhost": ["hangs"]}), "logging in to localhost"),
+        (ToyWorld(answers=()), "waiting for an answer of localhost"),
+    ],
+)
+def test_a_time_limit_says_what_was_being_done_and_with_which_hosts(watch, world, phase):
+    status, said = watch(world, "--timeout", "9")
+    assert (status, said) == (124, f"[launch] --timeout: not done after 9 s: {phase}\n")
+
+
 @pytest.mark.parametrize("limit", ["60", "0.001"])
 def test_a_job_that_takes_too_long_gives_124(watch, limit):
     assert watch(working(), "--timeout", limit) == (
@@ -220,8 +244,9 @@ def test_the_limit_for_the_whole_job_counts_all_tries(watch):
     assert said.endswith("--timeout: not done after 100 s\n")
 
 
-def test_the_limit_for_silence_counts_from_the_last_line(watch):
-    act = writes("a line", 50) + exits(0, 110)
+@pytest.mark.parametrize("act", [writes("a line", 50), [(50, {"report": "wrote"})]])
+def test_the_limit_for_silence_counts_from_the_last_byte(watch, act):
+    act = act + exits(0, 110)
     assert watch(working(act), "--stall-timeout", "61")[0] == 0
     status, said = watch(working(act), "--stall-timeout", "51")
     assert status == 124

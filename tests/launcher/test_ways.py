@@ -9,9 +9,12 @@ import pytest
 from gluon_launch.job.job import ROLES
 from gluon_launch.options.plan import plan
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
+from gluon_launch.starting.submit import Follower
 from gluon_launch.starting.way import PARTICULAR, BatchSystem
 from gluon_launch.starting.ways import WAYS
+from gluon_launch.telling.output import Console
 from gluon_launch.telling.report import HINTS, hint
+from gluon_launch.telling.writer import finish
 from gluon_launch.watching.preflight import FIX
 from launch import parse_args
 
@@ -37,6 +40,24 @@ def test_the_command_of_a_supervisor_is_a_program_of_the_way_and_carries_the_loa
     argv, _ = way.supervisor(job.hosts[-1], job)
     assert argv[0] in (*way.programs, sys.executable)
     assert REMOTE_PYTHON in argv[-1] or way.brings_hosts
+
+
+LEFT_OVER = {
+    "slurm": "SLURM_MEM_PER_CPU SLURM_GPUS SLURM_NTASKS_PER_GPU SRUN_CPUS_PER_TASK SLURM_HET_SIZE",
+    "mpi": "SLURM_MEM_PER_CPU PMIX_RANK OMPI_UNIVERSE_SIZE OMPI_MCA_ess OMPI_MCA_orte_hnp_uri",
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OVER)
+def test_what_another_job_has_left_over_changes_no_supervisor(name, monkeypatch):
+    kept = {"SLURM_CPUS_PER_TASK", "SLURM_JOB_NODELIST", "OMPI_MCA_btl"}
+    left_over = LEFT_OVER[name].split()
+    for variable in (*kept, *left_over):
+        monkeypatch.setenv(variable, "1")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    job = job_of(WAYS[name])
+    environ = set(job.way.supervisor(job.hosts[0], job)[1])
+    assert kept < environ and not environ.intersection(left_over)
 
 
 @each_way
@@ -106,6 +127,14 @@ def test_a_batch_system_names_all_that_its_script_needs(way):
 
 def test_jobs_of_two_systems_with_one_number_write_to_files_of_their_own():
     assert len({way.output("/home", 1) for way in BATCH_SYSTEMS}) == len(BATCH_SYSTEMS) > 1
+
+
+def test_the_last_line_of_a_submitted_job_is_shown_though_it_has_no_end(tmp_path, capsys):
+    (tmp_path / "x.out").write_text("one\ntwo")
+    console = Console([])
+    submitted = types.SimpleNamespace(id=1, look=lambda: ("ended", 0))
+    assert Follower(submitted, 0, tmp_path / "x", 1, console).follow([]) == 0
+    assert finish(console.writers, []) and capsys.readouterr().out == "one\ntwo\n"
 
 
 def test_a_local_job_inside_of_a_submitted_one_was_not_submitted_itself():

@@ -8,7 +8,6 @@ import sys
 from functools import reduce
 
 import gluon_dist
-import gluon_dist.exchange.horovod
 from gluon_dist import all_gather, all_reduce, barrier, broadcast, broadcast_parameters
 from gluon_dist.common.failure import exit_with
 from gluon_dist.exchange.server_optimizer import CountingOptimizer

@@ -20,7 +20,7 @@ from gluon_launch.options.flags import create_parser
 from gluon_launch.options.plan import plan
 from gluon_launch.starting.dryrun import describe_job
 from gluon_launch.starting.submit import script, submit
-from gluon_launch.telling.output import Console, open_closed_streams
+from gluon_launch.telling.output import Console, open_streams
 from gluon_launch.telling.record import Record, locked, make_folder
 from gluon_launch.telling.writer import finish
 from gluon_launch.watching.restarts import run_job
@@ -41,7 +41,7 @@ def parse_args(argv=None):
 
 def main(argv=None):
     """Run a job from the command line; returns its exit status."""
-    open_closed_streams()
+    open_streams()
     argv = sys.argv[1:] if argv is None else list(argv)
     args = parse_args(argv)
     try:

@@ -34,6 +34,7 @@ def plan(args, environ=os.environ):
     UsageError
         With one line that says what is wrong.
     """
+    allocation.check_alone(environ)
     command = find_command(args)
     way = find_way(args)
     num_servers = count_servers(args, command)
@@ -146,7 +147,8 @@ def find_hosts(args, way, environ):
     """The hosts of the job: those given, or those of the allocation that we are in."""
     if "hostfile" not in way.options:
         return way.own_hosts(args)
-    hosts = read_hosts(args.hostfile) if args.hostfile else allocation.find_hosts(environ)
+    own = getattr(way, "inside", None)
+    hosts = read_hosts(args.hostfile) if args.hostfile else allocation.find_hosts(environ, own)
     for host in hosts if not way.takes_logins else ():
         if host.port or host.user:
             raise UsageError(f"{host}: port and user are for --launcher ssh: leave them out")

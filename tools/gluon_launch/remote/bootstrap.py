@@ -7,7 +7,7 @@ REMOTE = pathlib.Path(__file__).parent
 MODULES = ("protocol", "host", "processes", "supervisor")
 
 # What the Python on the host reads first: one line that carries the modules and runs them.
-_MODULES = {name: (REMOTE / f"{name}.py").read_text() for name in MODULES}
+_MODULES = {name: (REMOTE / f"{name}.py").read_text(encoding="utf-8") for name in MODULES}
 BOOTSTRAP = f"""
 import sys, types
 sys.argv[0] = "mxnet-launch-supervisor"
@@ -16,5 +16,9 @@ for name, source in {_MODULES!r}.items():
     exec(compile(source, name + ".py", "exec"), module.__dict__)
 sys.modules["supervisor"].Supervisor().work()
 """
+LOADER = f"launch {BOOTSTRAP!r}\n"
 # raw: a buffer would take some of the orders behind that line, and the supervisor never see them
-REMOTE_PYTHON = "import sys;exec(eval(sys.stdin.buffer.raw.readline()))"
+REMOTE_PYTHON = (
+    'import sys;b=sys.stdin.buffer.raw.readline();b[:7]==b"launch " or '
+    'sys.exit("what was sent first has not arrived");exec(eval(b[7:]))'
+)

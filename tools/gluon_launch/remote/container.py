@@ -83,4 +83,4 @@ def main(addresses, port, key, archives, links):
     if fd > 1:
         os.close(fd)
     orders = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115  the supervisor reads on
-    exec(eval(orders.readline()), {"__name__": "__main__"})
+    exec(eval(orders.readline()[7:]), {"__name__": "__main__"})

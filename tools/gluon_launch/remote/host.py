@@ -18,7 +18,7 @@ def processors():
     except AttributeError:
         count = os.cpu_count() or 1
     try:
-        with open("/sys/fs/cgroup/cpu.max") as file:
+        with open("/sys/fs/cgroup/cpu.max", encoding="utf-8") as file:
             quota, period = file.read().split()
         count = min(count, max(1, int(quota) // int(period)))
     except (OSError, ValueError):
@@ -35,7 +35,7 @@ def machine():
     namespaces do not count: each login may get a mount namespace of its own.
     """
     try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
+        with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as file:
             words = [file.read().strip()]
         return " ".join(words + [os.readlink(f"/proc/self/ns/{kind}") for kind in ("net", "pid")])
     except OSError:
@@ -70,15 +70,20 @@ def own_address(toward, interfaces):
     raise problem
 
 
-def interface_of(address):
-    """The name of the interface that has an IPv4 address, or None."""
+def interfaces():
+    """By the name of each interface that has an IPv4 address, that address."""
+    found = {}
     for _, name in socket.if_nameindex():
         try:
-            if own_address(None, name) == address:
-                return name
+            found[name] = own_address(None, name)
         except OSError:  # it has none
             pass
-    return None
+    return found
+
+
+def interface_of(address):
+    """The name of the interface that has an IPv4 address, or None."""
+    return next((name for name, own in interfaces().items() if own == address), None)
 
 
 def listen(address, wanted):

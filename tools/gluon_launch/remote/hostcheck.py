@@ -33,7 +33,7 @@ of_system = ["libgomp.so.1"] + ["libquadmath.so.0"] * (platform.machine() == "x8
 lacking = [name for name in of_system if not loads(name)] if platform.system() == "Linux" else []
 if lacking and not loads("libmxnet.so"):  # one that was built here may need fewer
     raise SystemExit(lacking[0] + ": cannot open shared object file")
-about = open(os.path.join(folder, "libinfo.py")).read()
+about = open(os.path.join(folder, "libinfo.py"), encoding="utf-8").read()
 print("mxnet", re.search("__version__ *= *['\\"](.+)['\\"]", about).group(1), sep="==")
 print("horovod", importlib.util.find_spec("horovod") is not None, sep="==")
 """
@@ -66,6 +66,20 @@ def check_program(program, by_shell):
     ):
         return None  # a builtin of the shell
     return f"{program}: command not found"
+
+
+def is_for_login(program):
+    """Does only a login shell know it, as it does functions (module) and what a profile adds?"""
+    try:
+        return not subprocess.call(
+            ["bash", "-lc", 'command -v "$0"', program],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=20,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
 
 
 def check_mxnet(program):
@@ -109,7 +123,9 @@ def main(directory, create, program, by_shell, address, horovod):
     answer["inside"] = inside if may_be_copied else None
     if answer["command"]:
         answer["wrong"]["command"] = check_program(program, by_shell == "sh")
-        if not answer["wrong"]["command"]:
+        if answer["wrong"]["command"]:
+            answer["login"] = is_for_login(program)
+        else:
             answer["python"], answer["mxnet"], answer["wrong"]["mxnet"], there = check_mxnet(
                 program
             )

@@ -21,6 +21,7 @@ import time
 HUNG_S = 10  # a process that has neither written nor computed for so long rests
 LOOK_S = 5  # between two looks at a process that is silent
 MAX_LINE = 1 << 16  # characters; a longer line is cut
+PART_S = 1  # text that waits so long for the end of its line is passed on without it
 # PORT: MXNet would listen there. Of a job inside a job: a process of the inner one is its own.
 NOT_INHERITED = ("PORT", "LAUNCH_PREPARED")
 SHELLS = ("sh", "bash", "dash", "ash", "ksh", "zsh", "busybox")
@@ -87,7 +88,7 @@ def is_in_exit(pid):
 def _signals(pid, kind):
     """The signals that a process catches (SigCgt) or ignores (SigIgn), a bit each."""
     try:
-        with open(f"/proc/{pid}/status") as file:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as file:
             found = re.search(rf"^{kind}:\s*(\w+)", file.read(), re.MULTILINE)
         return int(found.group(1), 16) if found else 0
     except OSError:
@@ -147,8 +148,10 @@ class Stream:
         self.child, self.name, self.pipe = child, name, pipe
         self.decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
         self.text = ""
+        self.since = None  # when the text began that waits for the end of its line
+        self.is_begun = False  # the beginning of its line was passed on
 
-    def read(self):
+    def read(self, now):
         """Return the finished lines as (text, how it ended), and whether there can be more."""
         try:
             data = os.read(self.pipe.fileno(), 1 << 16)
@@ -158,10 +161,23 @@ class Stream:
         parts = re.split("(\r\n|\n|\r(?!$))", self.text)  # a last \r may be half of a \r\n
         self.text = parts.pop()
         lines = list(zip(parts[::2], parts[1::2]))
-        if self.text and (not data or len(self.text) > MAX_LINE):
+        if lines:
+            self.since, self.is_begun = None, False
+        if len(self.text) > MAX_LINE or (not data and (self.text or self.is_begun)):
             lines.append((self.text, "\n"))
-            self.text = ""
+            self.text, self.since, self.is_begun = "", None, False
+        elif self.text:
+            self.since = self.since or now
         return lines, bool(data)
+
+    def part(self, now):
+        """Return the text that has waited too long for the end of its line, "" if none has."""
+        if self.since is None or now - self.since <= PART_S:
+            return ""
+        text = self.text.rstrip("\r")
+        self.text, self.since = self.text[len(text) :], None
+        self.is_begun = self.is_begun or bool(text)
+        return text
 
 
 class Child:
@@ -263,7 +279,6 @@ class Child:
 
     def note_line(self, text, now):
         """Note when a traceback began. If nothing follows it, the exception was not caught."""
-        self.idle_since = now
         if text.endswith("Traceback (most recent call last):"):  # a progress bar may stand before
             # after "Exception in thread …" or "Exception ignored in …" the program goes on
             self.traceback_at = None if self.previous.startswith("Exception ") else now

@@ -25,9 +25,9 @@ import tempfile
 import time
 import zlib
 
-from host import has_address, interface_of, listen, machine, own_address, processors
+from host import has_address, interface_of, interfaces, listen, machine, own_address, processors
 from processes import Child, guard, kill_family, start_status
-from protocol import KILL_S, SILENCE_S
+from protocol import KILL_S, SILENCE_S, from_wire
 
 REQUESTS = signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU
 MAX_BACKLOG = 1 << 20  # bytes the launcher has not read yet; above it the processes have to wait
@@ -116,6 +116,7 @@ class Supervisor:
                 self.read_orders()
             for stream in [self.streams[fd] for fd in readable if fd in self.streams]:
                 self.pump(stream)
+            self.pass_on_parts(time.monotonic())
             self.look_after(time.monotonic())
             self.write()
         if self.folder:
@@ -157,15 +158,28 @@ class Supervisor:
         return not self.held or self.leaving or stream.child.status is not None
 
     def pump(self, stream):
-        """Pass on what a process wrote."""
-        lines, more = stream.read()
+        """Pass on what a process wrote, and that it wrote if no line has come to its end."""
+        child, now = stream.child, time.monotonic()
+        lines, more = stream.read(now)
         for text, end in lines:
-            stream.child.note_line(text, time.monotonic())
-            self.report("line", name=stream.child.name, stream=stream.name, text=text, end=end)
+            child.note_line(text, now)
+            self.report("line", name=child.name, stream=stream.name, text=text, end=end)
+        if more:
+            child.idle_since = now
+        if more and not lines:
+            self.report("wrote", name=child.name)
         if not more:
             del self.streams[stream.pipe.fileno()]
             stream.pipe.close()
-            stream.child.streams.remove(stream)
+            child.streams.remove(stream)
+
+    def pass_on_parts(self, now):
+        """Pass on what has waited for the end of its line: dots, a question, a progress bar."""
+        for stream in self.streams.values():
+            text = stream.part(now)
+            if text:
+                fields = {"name": stream.child.name, "stream": stream.name}
+                self.report("line", text=text, end="", **fields)
 
     def look_after(self, now):
         """Note the ends of processes, kill those whose time is over, notice silence."""
@@ -292,6 +306,7 @@ class Supervisor:
         if self.not_brought and not plain:
             self.report("exit", name=name, status=1, why=self.not_brought)
             return
+        command, cwd, env = map(from_wire, (command, cwd, env))
         claim = None
         if self.folder and not plain:
             env, claim = self.with_package(name, env)
@@ -333,7 +348,11 @@ class Supervisor:
             address = own_address(toward, interface)
             self.report("address", address=address, interface=interface_of(address))
         except OSError as error:
+            found = interfaces().items()
+            others = [f"--interface {name}" for name, own in found if not own.startswith("127.")]
+            advice = f"say which network joins the hosts: {' or '.join(others)}"
             what = f"no IPv4 address that reaches {toward}: {error.strerror}"
+            what += f"; {advice}" if others else "; MXNet needs one"
             if interface:
                 here = ", ".join(name for _, name in socket.if_nameindex())
                 what = f"interface {interface}: {error.strerror}; there are {here}"

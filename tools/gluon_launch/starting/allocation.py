@@ -7,12 +7,47 @@ import pathlib
 import re
 import subprocess
 
+from gluon_dist import contract
+
 from gluon_launch.job.hosts import parse_host
 from gluon_launch.job.statuses import UsageError
 
+# Variables that change what Slurm's commands do, and that no option takes back: SLURM_LABELIO
+# numbers the lines, SBATCH_WAIT waits for the job's end, SCANCEL_INTERACTIVE asks, SCANCEL_STATE
+# selects. The others tell srun what a step asks for. Ours gets all of the job on its node, and they
+# may be of another job: from within an allocation sbatch passes on its variables.
+IN_OUR_WAY = re.compile(
+    r"SLURM_LABELIO|SBATCH_WAIT|SCANCEL_\w+|SRUN_CPUS_PER_TASK"
+    r"|SLURM_((MEM|NTASKS|GPUS)_PER_\w+|CPUS_PER_GPU|TRES_PER_TASK|THREADS_PER_CORE)"
+    r"|SLURM_(GPUS|GRES|CONSTRAINT|EXCLUSIVE|RESV_PORTS)"
+)
 
-def find_hosts(environ=os.environ):
+
+def without_hindrance(environ):
+    """An environment for Slurm's commands, also where mpirun runs them."""
+    is_ours = has_parts(environ)
+    return {
+        name: value
+        for name, value in environ.items()
+        if not IN_OUR_WAY.fullmatch(name) and (is_ours or name != "SLURM_HET_SIZE")
+    }
+
+
+def has_parts(environ):
+    """Is our own job a heterogeneous one? Variables of such a job may be left over, too."""
+    return "SLURM_HET_SIZE" in environ and (
+        environ.get("SLURM_JOB_ID_HET_GROUP_0") == environ.get("SLURM_JOB_ID")
+    )
+
+
+def find_hosts(environ=os.environ, first=None):
     """The hosts of the allocation that this process is part of.
+
+    Parameters
+    ----------
+    environ : dict
+    first : str or None
+        A variable of the batch system that is asked first: those of another may be left over.
 
     Returns
     -------
@@ -25,17 +60,53 @@ def find_hosts(environ=os.environ):
     UsageError
         The batch system's own list cannot be read.
     """
-    for variable, read in READERS.items():
+    system = (first or "").partition("_")[0]
+    for variable in sorted(READERS, key=lambda name: not name.startswith(system)):
         if environ.get(variable):
             try:
-                slots = read(environ)
+                slots = READERS[variable](environ)
                 hosts = {name: parse_host(name) for name in slots}
             except (OSError, ValueError) as error:
                 why = getattr(error, "strerror", None) or error
                 raise UsageError(f"{variable}={environ[variable]}: {why}") from None
-            turns = range(max(slots.values(), default=0))
-            return [hosts[name] for turn in turns for name in slots if turn < slots[name]]
+            if slots:
+                turns = range(max(slots.values()))
+                return [hosts[name] for turn in turns for name in slots if turn < slots[name]]
     return []
+
+
+# By the variable that says how many processes another launcher has started, that launcher.
+LAUNCHERS = {
+    "SLURM_STEP_NUM_TASKS": "srun",
+    "OMPI_COMM_WORLD_SIZE": "mpirun",
+    "PMI_SIZE": "mpirun",
+    "MV2_COMM_WORLD_SIZE": "mpirun",
+    "JSM_NAMESPACE_SIZE": "jsrun",
+    "HOROVOD_SIZE": "horovodrun",
+    "WORLD_SIZE": "torchrun",
+}
+
+
+def check_alone(environ):
+    """Refuse to be started several times at once, as other launchers start a program.
+
+    Not meant are a shell on several nodes (`srun --pty`), which one user types in, a WORLD_SIZE
+    that torchrun has not set, and a job in a job of ours.
+    """
+    told = dict(LAUNCHERS)
+    if "SLURM_PTY_PORT" in environ:
+        del told["SLURM_STEP_NUM_TASKS"]
+    if "TORCHELASTIC_RUN_ID" not in environ:
+        del told["WORLD_SIZE"]
+    if contract.JOB in environ:
+        del told["HOROVOD_SIZE"]
+    for variable, program in told.items():
+        count = environ.get(variable, "")
+        if count.isdecimal() and int(count) > 1:
+            raise UsageError(
+                f"{program} has started this launcher {count} times ({variable}={count}): start it "
+                "once, without that, as it starts the processes itself; or unset what is left over"
+            )
 
 
 def watchers():
@@ -50,7 +121,7 @@ def watchers():
     """
     script = os.getppid()
     try:
-        stat = pathlib.Path(f"/proc/{script}/stat").read_text()
+        stat = pathlib.Path(f"/proc/{script}/stat").read_text(encoding="utf-8")
     except OSError:  # it was killed just now
         return script, None
     return script, int(stat.rpartition(")")[2].split()[1])
@@ -64,7 +135,7 @@ def het_group(name, environ):
 
 def _het_groups(environ):
     """The slots of the hosts of a heterogeneous Slurm job (salloc -N1 : -N2), for each part."""
-    for number in range(int(environ.get("SLURM_HET_SIZE", 0))):
+    for number in range(int(environ["SLURM_HET_SIZE"]) if has_parts(environ) else 0):
         yield _slurm(environ, f"_HET_GROUP_{number}")
 
 
@@ -90,7 +161,7 @@ def _slurm(environ, group=""):
 
 def _grid_engine(environ):
     """A line for each host: name, slots, queue, processors."""
-    lines = pathlib.Path(environ["PE_HOSTFILE"]).read_text().split("\n")
+    lines = pathlib.Path(environ["PE_HOSTFILE"]).read_text(encoding="utf-8").split("\n")
     slots = collections.Counter()
     for name, count, *_ in filter(None, map(str.split, lines)):
         slots[name] += int(count)  # a host may stand there for two queues
@@ -98,7 +169,9 @@ def _grid_engine(environ):
 
 
 def _file_of_names(variable):
-    return lambda environ: collections.Counter(pathlib.Path(environ[variable]).read_text().split())
+    return lambda environ: collections.Counter(
+        pathlib.Path(environ[variable]).read_text(encoding="utf-8").split()
+    )
 
 
 _NONE = collections.Counter()

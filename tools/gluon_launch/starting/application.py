@@ -50,7 +50,7 @@ def run_yarn(*words):
             ["yarn", *words],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             errors="replace",
             timeout=PATIENCE_S,
             start_new_session=True,  # Ctrl-C is for the launcher, which needs the answer
@@ -122,7 +122,8 @@ class Application:
         port = self.listener.getsockname()[1]
         values = own_addresses(job.interface), port, key, request.archives, request.links
         call = f"main({', '.join(map(repr, values))})\n"
-        script.write_text((REMOTE / "container.py").read_text() + "\n\n" + call)
+        program = (REMOTE / "container.py").read_text(encoding="utf-8")
+        script.write_text(f"{program}\n\n{call}", encoding="utf-8")
         self.client = subprocess.Popen(
             request.argv(jar, str(script)),
             env={**os.environ, "HADOOP_ROOT_LOGGER": "INFO,console"},

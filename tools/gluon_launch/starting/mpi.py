@@ -7,10 +7,12 @@ allocation of a batch system mpirun uses that system's own way to the hosts, els
 import errno
 import functools
 import os
+import re
 import shlex
 import subprocess
 
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
+from gluon_launch.starting import allocation
 from gluon_launch.starting.ssh import ssh_argv
 from gluon_launch.starting.way import OUTPUT, Way, own_words
 
@@ -22,12 +24,23 @@ ONE_HOST = {  # by family: what runs one process on a host, on any of its proces
 SAID = {  # what the user's own environment would change
     "OMPI_MCA_orte_keep_fqdn_hostnames": "1",  # else d1.a.net and d1.b.net are both d1
     "PRTE_MCA_prte_keep_fqdn_hostnames": "1",  # Open MPI 5
+    "OMPI_MCA_orte_execute_quiet": "0",
     "OMPI_MCA_orte_tag_output": "0",
     "OMPI_MCA_orte_timestamp_output": "0",
     "OMPI_MCA_orte_xml_output": "0",
     "SLURM_EXPORT_ENV": "ALL",  # of the srun that mpirun starts in an allocation
     "SRUN_EXPORT_ENV": "ALL",
 }
+
+# What an mpirun sets for its processes: another one that finds it takes itself for one of them.
+OF_A_PROCESS = re.compile(r"PMIX?_\w+|OMPI_(?!MCA_)\w+|OMPI_MCA_(ess|orte|pmix)\w*")
+
+
+def without_another(environ):
+    """An environment without the variables of an mpirun that has started this launcher."""
+    if not {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"} & set(environ):
+        return environ
+    return {name: value for name, value in environ.items() if not OF_A_PROCESS.fullmatch(name)}
 
 
 @functools.lru_cache(maxsize=None)
@@ -78,7 +91,7 @@ class Mpi(Way):
         _, *ssh_options = ssh_argv(host, job.options)
         agent = shlex.join(["ssh", *ssh_options])
         env = {
-            **os.environ,
+            **without_another(allocation.without_hindrance(os.environ)),
             **SAID,
             "OMPI_MCA_plm_rsh_agent": agent,  # Open MPI 4
             "PRTE_MCA_plm_ssh_agent": agent,  # Open MPI 5

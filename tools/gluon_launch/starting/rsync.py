@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import tempfile
+import time
 
 from gluon_launch.starting.contents import look, patterns
 from gluon_launch.starting.ssh import ssh_argv
@@ -15,6 +16,12 @@ CAUSE = re.compile(  # lines of rsync or ssh that say why the copy failed; other
     r"^ssh: |kex_exchange|Connection (closed|reset|refused)|verification failed|"
     r"is your shell clean|rsync[: (]|not found|denied"
 )
+STALL_S = 120  # without a byte
+# Said there when all has come. What a login has left behind, from its .bashrc, may keep ssh from
+# ending: then we end it, LINGER_S later.
+COPIED = "launch: all was copied"
+LINGER_S = 2
+COMMAND = f"sh -c 'rsync \"$@\" && echo {COPIED} >&2' rsync"
 VANISHED = 24  # rsync's status if files were removed while it copied, a log perhaps
 
 
@@ -24,7 +31,7 @@ def copy_argv(host, job):
     With `--check`, all of it is done but the copy itself.
     """
     name = f"[{host.name}]" if ":" in host.name else host.name
-    make_folder = f"--rsync-path=mkdir -p -- {shlex.quote(job.target)} && rsync"
+    make_folder = "" if job.options.check else f"mkdir -p -- {shlex.quote(job.target)} && "
     return [
         "rsync",
         "-rlptz",
@@ -32,7 +39,9 @@ def copy_argv(host, job):
         *patterns(job.options.sync_exclude),
         *look(job.source, job.options).excludes(),
         f"--rsh={shlex.join(ssh_argv(host, job.options))}",
-        "--dry-run" if job.options.check else make_folder,
+        f"--rsync-path={make_folder}{COMMAND}",
+        f"--timeout={STALL_S}",
+        *(["--dry-run"] if job.options.check else []),
         "--",
         f"{job.source}/",
         f"{name}:{job.target}/",
@@ -45,6 +54,7 @@ class Copy:
     def __init__(self, hosts, job):
         self.commands = {host: copy_argv(host, job) for host in hosts}
         self.running = {}  # by host: rsync's process, its output
+        self.copied = {}  # by host, when all had come
 
     def start(self):
         """Start them all."""
@@ -64,27 +74,41 @@ class Copy:
             self.running[host] = process, log
 
     def poll(self):
-        """True once all have ended."""
-        return all(process.poll() is not None for process, _ in self.running.values())
+        """The hosts to which it goes on."""
+        unfinished = [h for h, (process, _) in self.running.items() if process.poll() is None]
+        now = time.monotonic()
+        for host in unfinished:
+            process, log = self.running[host]
+            if COPIED.encode() in os.pread(log.fileno(), 1 << 20, 0):
+                self.copied.setdefault(host, now)
+            if now - self.copied.get(host, now) > LINGER_S:
+                _kill(process)
+        return unfinished
 
     def kill(self):
         """End those that have not."""
         for process, _ in self.running.values():
             if process.poll() is None:
-                with contextlib.suppress(OSError):
-                    os.killpg(process.pid, signal.SIGKILL)  # its ssh, too
+                _kill(process)
 
     def errors(self):
         """A line for each copy that has failed."""
         failed = []
         for host, (process, log) in self.running.items():
-            if process.returncode not in (0, VANISHED):
-                log.seek(0)
-                said = log.read().decode("utf-8", "replace").strip().splitlines()
-                causes = [line for line in said if CAUSE.search(line)]
+            log.seek(0)
+            said = log.read().decode("utf-8", "replace").strip().splitlines()
+            causes = [line for line in said if CAUSE.search(line)]
+            is_whole = host in self.copied and not any(line.startswith("rsync") for line in said)
+            if process.returncode not in (0, VANISHED) and not is_whole:
                 why = "".join(f": {line}" for line in (causes or said[-1:])[:1])
                 failed.append(f"{host}: rsync ended with status {process.returncode}{why}")
         return failed
+
+
+def _kill(process):
+    """End an rsync and its ssh."""
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _runs(argv):

@@ -133,7 +133,9 @@ class GridEngineJob(Submitted):
         Grid Engine tells it only to users who may read its accounting file. A user's .sge_qstat may
         hide a job in the list, or show one that has ended.
         """
-        done = subprocess.run(["qstat", "-u", "*"], capture_output=True, text=True)
+        done = subprocess.run(
+            ["qstat", "-u", "*"], capture_output=True, encoding="utf-8", errors="replace"
+        )
         found = re.search(rf"^ *{self.id} +\S+ +\S+ +\S+ +(\w+) ", done.stdout, re.MULTILINE)
         if found and "E" in found[1]:  # it will never run
             reason = self.error_reason()
@@ -143,7 +145,7 @@ class GridEngineJob(Submitted):
             state = STATES.get(found[1], found[1]) if found else "UNKNOWN"
             return state.format(id=self.id), None
         try:
-            status = int(self.status_file.read_text())
+            status = int(self.status_file.read_text(encoding="utf-8"))
             self.status_file.unlink()
         except (OSError, ValueError):
             return "killed", 128 + signal.SIGKILL
@@ -156,4 +158,6 @@ class GridEngineJob(Submitted):
 
     def details(self):
         """What Grid Engine tells of the job as long as it is there."""
-        return subprocess.run(["qstat", "-j", self.id], capture_output=True, text=True).stdout
+        return subprocess.run(
+            ["qstat", "-j", self.id], capture_output=True, encoding="utf-8", errors="replace"
+        ).stdout

@@ -25,9 +25,6 @@ from gluon_launch.starting.way import (
 # Each is said, even if it is the default: what is not is taken from SLURM_* variables.
 ONE_NODE = ("--nodes=1", "--overlap", "--unbuffered", "--cpu-bind=none", "--mpi=none")
 ONE_NODE += ("--export=ALL", "--input=all", "--output=all")
-# Variables that change what our commands do, and that no option takes back: SLURM_LABELIO numbers
-# the lines, SBATCH_WAIT waits for the job's end, SCANCEL_INTERACTIVE asks, SCANCEL_STATE selects.
-IN_OUR_WAY = re.compile(r"SLURM_LABELIO|SBATCH_WAIT|SCANCEL_\w+")
 ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED"}
 ENDED |= {"NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
 
@@ -65,7 +62,7 @@ class Slurm(BatchSystem):
     def supervisor(self, host, job):
         """As srun passes on the environment that it has, `python` means the same as here."""
         command = ["python3", "-I", "-c", REMOTE_PYTHON]
-        return self.reach(host, job, command), without_hindrance(local.environment())
+        return self.reach(host, job, command), allocation.without_hindrance(local.environment())
 
     def address(self, host, ready):
         """The address under which Slurm knows the host."""
@@ -118,7 +115,7 @@ class Slurm(BatchSystem):
         return super().directive(shlex.quote(option))
 
     def submit(self, text, words, folder, environ):
-        environ = without_hindrance(environ)
+        environ = allocation.without_hindrance(environ)
         if "SBATCH_ARRAY_INX" in environ:
             raise Refused(f"SBATCH_ARRAY_INX is set: {ARRAY}")
         try:
@@ -128,10 +125,6 @@ class Slurm(BatchSystem):
                 refused.status = 255  # as for any other host that cannot be reached
             raise
         return SlurmJob(found[1], environ)
-
-
-def without_hindrance(environ):
-    return {name: value for name, value in environ.items() if not IN_OUR_WAY.fullmatch(name)}
 
 
 class SlurmJob(Submitted):
@@ -145,7 +138,10 @@ class SlurmJob(Submitted):
 
     def look(self):
         done = subprocess.run(
-            ["scontrol", "--oneliner", "show", "job", self.id], capture_output=True, text=True
+            ["scontrol", "--oneliner", "show", "job", self.id],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
         )
         fields = dict(re.findall(r"(\w+)=(\S*)", done.stdout))
         if "Invalid job id" in done.stderr:  # it ended so long ago that Slurm has forgotten it

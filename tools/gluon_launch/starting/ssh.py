@@ -13,6 +13,7 @@ from gluon_launch.starting.way import Way
 CONNECT_S = 10
 # Said where the user's configuration has another value: ssh before 8.7 does not know these.
 NEEDED = {"stdinnull": "no", "forkafterauthentication": "no", "sessiontype": "default"}
+SILENT = ("SILENT", "QUIET", "FATAL", "ERROR")  # below INFO ssh does not say why it ends
 
 
 def ssh_argv(host, options):
@@ -20,7 +21,7 @@ def ssh_argv(host, options):
     words = []
     for option in options.ssh_option:
         split = re.fullmatch(r"(-\w)\s+(.*)", option)  # '-F file' as well as -Ffile
-        words += split.groups() if split else [option]
+        words += split.groups() if split else [option] * (option != "-q")  # else it says nothing
     if host.port:
         words += ["-p", str(host.port)]
     if host.user:
@@ -35,9 +36,12 @@ def ssh_argv(host, options):
         "-oRemoteCommand=none",
     ]
     own = settings(tuple(words), host.name)
-    words += [
+    # In front: of two values ssh takes the first.
+    words[:0] = [
         f"-o{name}={value}" for name, value in NEEDED.items() if own.get(name) not in (None, value)
     ]
+    if own.get("loglevel") in SILENT:
+        words.insert(0, "-oLogLevel=INFO")
     if own.get("stricthostkeychecking") not in ("true", "yes"):  # who refuses unknown hosts may
         words.append("-oStrictHostKeyChecking=accept-new")
     return ["ssh", *words]

@@ -157,7 +157,7 @@ class Follower:
                 looked = time.monotonic()
             else:
                 time.sleep(POLL_S)
-        self.show()
+        self.show(is_over=True)
         if self.asked and status != SAVED:
             return 128 + self.asked
         return status
@@ -170,8 +170,11 @@ class Follower:
             self.state = state
             self.console.say(f"job {self.job.id}: {state}{f', status {status}' if status else ''}")
 
-    def show(self):
-        """Show what the job has written since; opened anew, as a shared disk asks for."""
+    def show(self, is_over=False):
+        """Show the lines that the job has written since, and at its end what has no end itself.
+
+        The files are opened anew, as a shared disk asks for.
+        """
         for stream, path in self.files.items():
             data = b"more"
             while data:
@@ -181,8 +184,9 @@ class Follower:
                         data = file.read(1 << 20)
                 except OSError:
                     break  # it has not begun
-                data = data[: data.rfind(b"\n") + 1]
+                data = data[: data.rfind(b"\n") + 1] or data * is_over
                 self.shown[stream] += len(data)
+                data += b"" if data[-1:] in (b"", b"\n") else b"\n"
                 self.console.pass_on(stream, data.decode("utf-8", "backslashreplace"))
 
     def handle(self, requests):
@@ -215,7 +219,8 @@ class Follower:
             argv,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             env=self.job.environ,
         )
         if done.returncode:

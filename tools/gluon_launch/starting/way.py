@@ -4,6 +4,7 @@ A new way of starting is a class of this kind in a file of its own, and a line i
 """
 
 import abc
+import os
 import re
 import shlex
 import subprocess
@@ -243,14 +244,14 @@ def submitted(argv, text, environ, pattern):
     Ctrl-C does not reach it: it might have submitted the job, and not yet told the number.
     """
     done = subprocess.run(
-        argv, input=text, env=environ, capture_output=True, text=True, start_new_session=True
+        argv, input=os.fsencode(text), env=environ, capture_output=True, start_new_session=True
     )
+    out, err = (said.decode("utf-8", "replace") for said in (done.stdout, done.stderr))
     if done.returncode:
-        raise Refused(" ".join(done.stderr.split()) or f"{argv[0]} ended with {done.returncode}")
-    found = re.fullmatch(pattern, done.stdout.strip())
+        raise Refused(" ".join(err.split()) or f"{argv[0]} ended with {done.returncode}")
+    found = re.fullmatch(pattern, out.strip())
     if not found:
-        said = " ".join((done.stderr + done.stdout).split())
-        raise Refused(f"{argv[0]} gave it no number: {said}")
+        raise Refused(f"{argv[0]} gave it no number: {' '.join((err + out).split())}")
     return found
 
 

@@ -7,11 +7,17 @@ from gluon_launch.telling.stacks import Stacks
 
 MOST = 20  # lines that are shown
 CAUSES = 4  # of them at most, if they are not among the last
+LONGEST = 1 << 16  # characters of a line that are kept
 RECENT = 200  # lines worth reading: what was written before them is no cause
 FRAMES = 8  # of the thread that crashed; most recent call first
 OTHERS = 3  # of another thread
 _CAUSE = re.compile(
     r"what\(\):|Check failed|Fatal Python error|^Exception ignored |^[\w.]+(Error|Exception)(: |$)"
+)
+# What a machine has run out of. The process that says so may be a child, which nobody waits for.
+_LACK = re.compile(
+    r"(?i)\bbus error|no space left on device|out of memory|cannot allocate memory|\bmemoryerror\b"
+    r"|\bbad_alloc\b|^killed$| \d+ killed "
 )
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):$")
 
@@ -24,18 +30,32 @@ class LastWords:
         self._all = collections.deque(maxlen=MOST)  # (number, line)
         self._errors = collections.deque(maxlen=MOST)
         self._causes = collections.deque(maxlen=CAUSES)
+        self._lack = None  # (number, line)
         self._count = 0
+        self._begun = {"out": "", "err": ""}  # of a line that has no end yet
         self._redrawn = None  # the stream whose last line is drawn over by its next one
         self._traceback = None  # the stream on which one has begun
 
-    def take(self, stream, line, end="\n"):
-        """Take a line of "out" or "err"; `end` is how it ended.
+    def take(self, stream, text, end="\n"):
+        """Take a line of "out" or "err"; `end` is how it ended, "" if this is only a part of it.
 
         Returns
         -------
         list of str
             What is worth reading now: see `Stacks.take`.
         """
+        begun = self._begun[stream]
+        line = (begun + text)[-LONGEST:]
+        self._begun[stream] = "" if end else line
+        if not end:
+            if line.strip():
+                self._keep(stream, line, end)
+            return [text]
+        readable = self._take_line(stream, line, end)
+        return [text] if begun else readable
+
+    def _take_line(self, stream, line, end):
+        """Take a whole line."""
         stacks = self._stacks[stream]
         before = self._errors if stream == "err" else self._all
         if line.startswith("Fatal Python error") and before:
@@ -43,16 +63,20 @@ class LastWords:
         readable = stacks.take(line)
         for text in readable:
             if text.strip() and stacks.depth <= (FRAMES if stacks.is_current else OTHERS):
-                self._keep(stream, text)
-                self._redrawn = stream if end == "\r" else None
+                self._keep(stream, text, end)
         return readable
 
-    def _keep(self, stream, text):
+    def _keep(self, stream, text, end):
         self._count += 1
         for kept in (self._all, self._errors) if stream == "err" else (self._all,):
             if self._redrawn == stream and kept:
                 kept.pop()
             kept.append((self._count, text))
+        self._redrawn = stream if end in ("\r", "") else None
+        if not end:
+            return
+        if _LACK.search(text):
+            self._lack = self._count, text
         is_error = self._traceback == stream and not text[0].isspace()  # of any class
         if _TRACEBACK.search(text):
             self._traceback = stream
@@ -60,6 +84,11 @@ class LastWords:
             self._traceback = None
         if is_error or _CAUSE.search(text):
             self._causes.append((self._count, text))
+
+    def lack(self):
+        """The line that tells what the machine has run out of, None if there was none lately."""
+        number, line = self._lack or (-RECENT, None)
+        return line if number > self._count - RECENT else None
 
     def worth_showing(self):
         """The lines, and whether all of them are of standard error.

@@ -11,14 +11,20 @@ from gluon_launch.telling.writer import Writer
 REDRAW_S = 1  # a line that ends in \r (a progress bar) is shown at most this often
 
 
-def open_closed_streams():
-    """Open what was closed (`>&-`): the next file to be opened would get its number."""
+def open_streams():
+    """Open what was closed (`>&-`): the next file to be opened would get its number.
+
+    What an encoding cannot show is escaped: no locale makes a line an error.
+    """
     number = os.open(os.devnull, os.O_RDWR)
     while number <= 2:
         number = os.dup(number)
     os.close(number)
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  as long as the process
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        if hasattr(getattr(sys, name), "reconfigure"):  # not in a notebook
+            getattr(sys, name).reconfigure(errors="backslashreplace")
 
 
 def _same_file(one, other):
@@ -47,6 +53,7 @@ class Console:
         self.timestamps, self.mask, self.several_hosts = timestamps, mask, several_hosts
         self.closed = set()
         self.wanted = show or {(role, None) for role in ROLES}
+        self._begun = set()  # where a part of a line was shown: names of process and stream
         self._drawn = {}  # when a progress bar of a process was last shown
         self.writers = [Writer()]
         if not _same_file(sys.stdout, sys.stderr):
@@ -55,8 +62,16 @@ class Console:
         self._err = sys.stderr, self.writers[-1]
 
     def line(self, process, stream, text, end="\n"):
-        """Show a line of a process; `end` is the line ending that the process wrote."""
+        """Show a line of a process; `end` is the line ending that it wrote, "" for a part of one.
+
+        Each part stands on a line of its own: other processes may write before the next.
+        """
         if not self.wanted & {(process.role, None), (process.role, process.rank)}:
+            return
+        place = process.name, stream
+        was_begun = place in self._begun
+        (self._begun.discard if end else self._begun.add)(place)
+        if was_begun and not text:
             return
         if end == "\r":
             now = time.monotonic()

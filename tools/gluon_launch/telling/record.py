@@ -11,6 +11,7 @@ import time
 
 from gluon_launch.job.environment import mask_words, visible
 from gluon_launch.job.statuses import UsageError, shell_status
+from gluon_launch.remote.protocol import to_wire
 from gluon_launch.telling.writer import Writer
 
 
@@ -59,8 +60,8 @@ class Record:
         self.tries = {}  # by number: the processes of each, by name
         self.writer = Writer()
         self.data = {
-            "command": mask_words(job.command),
-            "directory": job.directory,
+            "command": mask_words(to_wire(job.command)),
+            "directory": to_wire(job.directory),
             "launcher": job.way.name,
             "env": visible(job),
             "started": time.time(),

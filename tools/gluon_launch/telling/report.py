@@ -19,6 +19,9 @@ HINTS = (
     (r"no connection: (kex_exchange_identification|Connection (closed|reset) by (?!UNKNOWN))", 255,
      "its ssh server takes no more logins at once: raise MaxStartups in its sshd_config"),
     (r"Connection refused", 255, "no ssh server listens there: is it started, is the port right?"),
+    (r"Invalid generic resource", 255,
+     "is the number of GPUs that of the whole job (--gpus)? Ask for those of each host: "
+     "--gpus-per-node=N"),
     (r": ssh led to ", None,
      "is the ControlPath in your ssh configuration the same for several hosts? It needs %C"),
     (r": (mpirun|srun|qrsh) led to ", None,
@@ -28,15 +31,24 @@ HINTS = (
     (r"no connection: no answer within", 255,
      "does `ssh HOST true` end by itself? Not if a .bashrc there starts another shell (exec fish): "
      "let it do so only on a terminal, [ -t 0 ] && exec fish"),
+    (r"what was sent first has not arrived", None,
+     "something else reads the input that ssh passes on: a LocalCommand in ssh's configuration "
+     "(--ssh-option=-oPermitLocalCommand=no), or the .bashrc there (`read`, `cat`)"),
     (r"is your shell clean", None,
      "the login there prints something: `ssh HOST true` must print nothing (see its .bashrc)"),
     (r"rsync: (command )?not found|command not found: rsync", None,
      "the host needs rsync: apt-get install rsync"),
+    (r"\b(module|ml|spack|conda|mamba|pyenv): (command )?not found|[Rr]un 'conda init'", None,
+     "a function of login shells: bash -lc '…', with all of the command in the quotes, or name the "
+     "Python of that environment by its path"),
     (r"source: (command )?not found", None,
      "`sh` runs the line, and `source` is bash's: write `. FILE`, or bash -c '…'"),
     (r"python3: (command )?not found|exec: python3", None,
      "the host needs python3, 3.6 or later, on PATH; `ssh HOST python3 -V` must find it"),
-    (r"No space left on device", None, "the disk is full"),
+    (r"(?i)bus error|SIGBUS", None,
+     "/dev/shm is full, by which a DataLoader's workers hand over batches (`df /dev/shm` there): "
+     "docker run --shm-size=8g; or fewer of these workers, or num_workers=0"),
+    (r"No space left on device", None, "the disk is full (`df`), or /dev/shm is"),
     (r"Too many open files", None, "too many processes for this host: raise `ulimit -n`"),
     (r"Resource temporarily unavailable", None, "too many processes there: raise `ulimit -u`"),
     (r"Address already in use|bind failed", None,
@@ -97,7 +109,7 @@ def shortened(line):
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 100]} … {line[-97:]}"
 
 
-def explain(failure, log=None, fitting=str, left_out=None):
+def explain(failure, log=None, fitting=str, left_out=None, members=()):
     """The lines that end a job.
 
     Parameters
@@ -110,6 +122,8 @@ def explain(failure, log=None, fitting=str, left_out=None):
         See `Way.fitting`.
     left_out : str or None
         What was not copied to the hosts.
+    members : list of Member
+        All processes: one may have told the cause long before another one failed.
     """
     lines = [str(failure)]
     member, said = failure.member, str(failure)
@@ -127,6 +141,12 @@ def explain(failure, log=None, fitting=str, left_out=None):
             said += "\n".join(last)
         if log:
             lines.append(f"its log: {log}")
+    for other in members if failure.status != SAVED else ():
+        lack = other.said.lack()
+        if lack and lack not in said:
+            lines.append(f"{other.process} on {other.process.host} wrote: {shortened(lack)}")
+            said += f"\n{lack}"
+            break
     advice = hint(said, failure.status, fitting)
     if advice:
         lines.append(f"hint: {advice}")

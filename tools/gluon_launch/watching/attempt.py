@@ -15,6 +15,7 @@ from gluon_launch.watching.outcome import Failure
 from gluon_launch.watching.watch import Watch
 
 FINISH_S = 15  # for servers and scheduler to end by themselves after the last worker
+TELL_S = 5  # a copy that takes longer is told of
 DUMP_S = 2  # for stacks to be written
 APART = (
     "no worker made a dist store: {} programs ran apart, each on all examples; to train together, "
@@ -93,6 +94,8 @@ class Attempt:
         self.links.open()
         failure = None
         while not self.links.are_settled():
+            late = [str(c.host) for c in self.links.all() if not (c.ready or c.closed)]
+            self.limits.phase = f"logging in to {', '.join(late)}"
             self.watch.step()
             self.links.open_again()
             failure = self.outcome.failure
@@ -188,14 +191,23 @@ class Attempt:
         copy = self.world.copy(self.links.by_host, self.job)
         try:
             copy.start()
-            while not copy.poll():
-                self.watch.step()
-                self.outcome.raise_failure()
+            self.follow(copy)
         finally:
             copy.kill()
         errors = copy.errors()
         if errors:
             raise Failure("\n".join(errors))
+
+    def follow(self, copy):
+        """Wait until a copy has ended on all hosts; say so if it takes long."""
+        began, has_told = self.world.monotonic(), False
+        while copy.poll():
+            self.limits.phase = f"copying to {', '.join(map(str, copy.poll()))}"
+            if not has_told and self.world.monotonic() - began > TELL_S:
+                self.console.say(self.limits.phase)
+                has_told = True
+            self.watch.step()
+            self.outcome.raise_failure()
 
     # Start and stop
 
@@ -264,7 +276,7 @@ class Attempt:
         self.outcome.is_over = True
         self.links.leave()
         end = self.world.monotonic() + KILL_S + 2
-        while self.world.monotonic() < end and not self.links.are_closed():
+        while self.world.monotonic() < end and not self.links.have_left():
             self.watch.step()
         self.links.give_back()
         for connection in [*self.links.all(), *self.links.retired]:

@@ -11,7 +11,8 @@ import sys
 import threading
 import time
 
-from gluon_launch.remote.bootstrap import BOOTSTRAP
+from gluon_launch.remote.bootstrap import LOADER
+from gluon_launch.remote.protocol import to_wire
 from gluon_launch.telling.writer import Writer
 
 # What a supervisor reports, and the fields of each report; some have a "why" where it failed.
@@ -22,7 +23,8 @@ REPORTS = {
     "address": {"address", "interface"},
     "own": {"addresses"},
     "started": {"name", "pid"},
-    "line": {"name", "stream", "text", "end"},
+    "line": {"name", "stream", "text", "end"},  # a part of a line ends with ""
+    "wrote": {"name"},
     "hung": {"name"},
     "resting": {"name", "how"},
     "prepared": {"name"},
@@ -32,6 +34,7 @@ REPORTS = {
     "leaving": {"why"},
     "done": set(),
 }
+NAMES = {"command", "cwd", "env"}  # fields of an order that a locale has decoded
 PACKET = 4000  # bytes
 STREAM = socket.SOCK_STREAM
 PACKETS = socket.SOCK_SEQPACKET if sys.platform.startswith("linux") else STREAM
@@ -78,14 +81,15 @@ class Connection:
             start_new_session=True,  # Ctrl-C is for the launcher, which then stops in order
         )
         theirs.close()
-        self._writer.put(self._write, repr(BOOTSTRAP))
+        self._writer.put(self._write, LOADER)
         self._stderr = threading.Thread(target=self._read_stderr, daemon=True)
         self._stderr.start()
         threading.Thread(target=self._read_reports, daemon=True).start()
 
     def order(self, order, **fields):
         """Send an order; a closed connection reports itself, so that is not an error here."""
-        self._writer.put(self._write, json.dumps(dict(fields, order=order)))
+        fields.update((name, to_wire(fields[name])) for name in NAMES & set(fields))
+        self._writer.put(self._write, json.dumps(dict(fields, order=order)) + "\n")
 
     def silent_s(self):
         """For how long nothing has come from the other end."""
@@ -126,7 +130,7 @@ class Connection:
         return f"{self.host}: {what}: {word}"
 
     def _write(self, text):
-        data = text.encode() + b"\n"
+        data = text.encode()
         with contextlib.suppress(OSError, ValueError):
             for start in range(0, len(data), PACKET):
                 self._orders.sendall(data[start : start + PACKET])

@@ -18,6 +18,8 @@ class Limits:
         When the processes were started, on the clock of the world.
     bound_at : float or None
         When the scheduler began to listen.
+    phase : str
+        What is being done before the processes run, and with which hosts.
     last_output : float
         When a process wrote last, or had to wait before it wrote.
     """
@@ -26,6 +28,7 @@ class Limits:
         self.job, self.outcome, self.registration = job, outcome, registration
         self.members = members
         self.running_since = self.bound_at = None
+        self.phase = ""
         self.last_output = world.monotonic()
         self.was_told_apart = False
 
@@ -34,9 +37,11 @@ class Limits:
         options = self.job.options
         if options.timeout and now - self.job.began > options.timeout:
             self.outcome.is_asked = True  # by the command line
+            phase = ""
             if self.running_since is None:  # a host that is away, which would be waited for
                 self.outcome.failure = None
-            self._fail(f"--timeout: not done after {options.timeout:g} s")
+                phase = f": {self.phase}" if self.phase else ""
+            self._fail(f"--timeout: not done after {options.timeout:g} s{phase}")
         if self.running_since is None:
             return
         if now - self.running_since > APART_S and not self.was_told_apart:

@@ -7,6 +7,7 @@ import signal
 from gluon_launch.job.hosts import Host
 from gluon_launch.job.statuses import shell_status
 from gluon_launch.remote.protocol import SILENCE_S
+from gluon_launch.starting.rsync import LINGER_S
 from gluon_launch.watching.logins import Logins
 from gluon_launch.watching.outcome import Failure
 
@@ -22,9 +23,10 @@ class Links:
 
     def __init__(self, job, world, events, outcome, console, record):
         self.job, self.outcome, self.console, self.record = job, outcome, console, record
-        self.logins = Logins(job, world, events)
+        self.world, self.logins = world, Logins(job, world, events)
         self.by_host = {}
         self.retired = []  # to a machine that has another connection
+        self.done = {}  # when a supervisor said that it has ended all, on the clock of the world
 
     def all(self):
         """All connections, also while another thread opens one again."""
@@ -111,6 +113,11 @@ class Links:
         """Has every supervisor left?"""
         return all(connection.closed for connection in self.all())
 
+    def have_left(self):
+        """Has every supervisor left? What a login has left behind may keep its connection open."""
+        now = self.world.monotonic()
+        return all(c.closed or now - self.done.get(c, now) > LINGER_S for c in self.all())
+
     # Silence
 
     def forgive_silence(self):
@@ -144,6 +151,10 @@ class Links:
         self.outcome.is_asked = True
         message = f"{connection.host}: the batch system sent {signal.Signals(number).name}"
         self.outcome.fail(message, 128 + number, kind="asked")
+
+    def take_done(self, connection):
+        """A supervisor has ended all that it started, and ends itself."""
+        self.done[connection] = self.world.monotonic()
 
     def take_leaving(self, connection, why):
         """A supervisor ends: a failure, unless the launcher told it to."""

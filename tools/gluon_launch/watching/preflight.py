@@ -17,6 +17,7 @@ FIX = {
     "mxnet": "`make setup` there, and name its .venv/bin/python in the command",
     "horovod": "`make setup HOROVOD=1` there, or leave out -s 0",
     "command": "give its full path, or put it on PATH; with ssh that is PATH without a login",
+    "login": "a login shell knows it there: bash -lc '…', with all of the command in the quotes",
     "folder": "make it, or choose another with --sync-dst-dir, or bring files with --files",
     "network": "open the port between the hosts, or choose it with --port, --interface",
     "space": "make room there",
@@ -65,7 +66,7 @@ def question(job, ready, address, is_before_copy):
         "plain": True,
         "command": [*python, job.directory, create, program, by_shell, address, horovod],
         "env": job.env["worker"],
-        "stdin": SOURCE.read_text(),
+        "stdin": SOURCE.read_text(encoding="utf-8"),
     }
 
 
@@ -123,7 +124,8 @@ def judge(host, ready, lines, status, needed, brought, fitting=str):
     if answer.get("inside") in brought:
         facts["command"] = COPIED
     row = ["FAILED" if column in wrong else facts.get(column, "ok") for column in COLUMNS]
-    fixes = [f"{host}: {why}: {fitting(FIX[column])}" for column, why in wrong.items()]
+    advice = {**FIX, "command": FIX["login"]} if answer.get("login") else FIX
+    fixes = [f"{host}: {why}: {fitting(advice[column])}" for column, why in wrong.items()]
     return Finding(answer.get("mxnet"), row, fixes)
 
 

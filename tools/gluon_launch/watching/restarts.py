@@ -123,7 +123,8 @@ def run_job(job, console, record, requests, world=None):
         ended = Ended(failure.kind, failure.status, is_asked, ran_s, world.monotonic())
         decision = decide(ended, counters, job.options)
         if not decision.again:
-            return conclude(job, failure, decision.words, console, record, world)
+            members = attempt.members.by_name.values()
+            return conclude(job, failure, decision.words, console, record, world, members)
         counters = decision.counters
         console.say(f"{failure.subject()}: {decision.words}")
         number = pause(decision.pause_s, requests, world)
@@ -133,11 +134,12 @@ def run_job(job, console, record, requests, world=None):
             return conclude(job, failure, "", console, record, world)
 
 
-def conclude(job, failure, words, console, record, world):
+def conclude(job, failure, words, console, record, world, members=()):
     """Say and keep what ended the job; returns its exit status."""
     log = failure.member and record.path(failure.member.process)
     left_out = record.data.get("left_out")
-    text = explain(failure, log, job.way.fitting, left_out) + (f"\n{words}" if words else "")
+    text = explain(failure, log, job.way.fitting, left_out, members)
+    text += f"\n{words}" if words else ""
     record.write(status=failure.status, cause=text, ended=world.time())
     console.say(text)
     return failure.status

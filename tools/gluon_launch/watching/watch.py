@@ -55,6 +55,7 @@ class Watch:
             "closed": self.links.take_closed,
             "started": self.members.take_started,
             "line": self.take_line,
+            "wrote": self.take_wrote,
             "hung": self.members.take_hung,
             "resting": self.members.take_resting,
             "prepared": self.members.take_prepared,
@@ -64,7 +65,7 @@ class Watch:
             "address": pass_over,
             "own": pass_over,
             "beat": pass_over,
-            "done": pass_over,
+            "done": self.links.take_done,
         }
 
     def step(self):
@@ -112,10 +113,11 @@ class Watch:
             connection.order(name, **fields)
         end = self.world.monotonic() + ANSWER_S
         while len(answers) < len(orders):
+            silent = [str(c.host) for c in orders if c not in answers]
+            self.limits.phase = f"waiting for an answer of {', '.join(silent)}"
             connection, report = self.step()
             self.outcome.raise_failure()
             if self.world.monotonic() > end:
-                silent = [c.host for c in orders if c not in answers]
                 why = f"no answer within {ANSWER_S} s (a folder on a network that is away?)"
                 raise Failure("\n".join(f"{host}: {why}" for host in silent), 255)
             if report.get("report") == kind and report.get("name", "check") == "check":
@@ -145,6 +147,11 @@ class Watch:
             return
         self.members.take_line(connection, name, stream, text, end)
         self.limits.last_output = self.world.monotonic()
+
+    def take_wrote(self, connection, name):
+        """A process wrote something that is not a line yet."""
+        if name != "scheduler":  # else it may be ps-lite's own
+            self.limits.last_output = self.world.monotonic()
 
     def take_registration(self, text):
         """Read what the scheduler says about the nodes; False if ps-lite did not write the line."""
