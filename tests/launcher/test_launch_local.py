@@ -118,7 +118,7 @@ WRAPPED = [
     ["true; {}; exit $?", "{s}", "exec {s}", "{}; sleep 1; echo copied"],
     ["{s} 2>&1 | tee {s}.log", "yes | {}", "setsid -w {s} | while read line; do echo $line; done"],
     [
-        "env A=1 nice timeout 99 {s} | cat",
+        "env A=1 nice timeout 99 {} | cat",
         f'python -c "{RELAY}" {{}}',
         f'python -c "{LEAVES}" "{{}}"',
     ],

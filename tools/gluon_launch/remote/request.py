@@ -9,6 +9,7 @@ import time
 
 from tree import (
     SHELLS,
+    WAIT,
     Tree,
     catches,
     command_line,
@@ -76,17 +77,20 @@ class Request:
         return parts
 
     def hold(self, living, pid):
-        """Stop the shell that waits for a process, until that has ended and its status was seen.
+        """Stop who waits for a process, until that has ended and its status was seen.
 
-        A shell may not pass it on: in a pipe the last one's counts. Not held are one that reads
-        what the process writes, and a job of another shell, which would take note (`set -m`).
+        A shell may not pass that on: in a pipe the last one's counts. Not held are one that reads
+        what the process writes, and one whose parent may take note: `script`, or a shell whose job
+        it is (`set -m`).
         """
         shell = living.get(living[pid].parent)
-        if shell is None or not runs(shell.pid, SHELLS):
+        if shell is None or not runs(shell.pid, WAIT):
             return
         above = living.get(shell.parent)
-        is_job = above and above.session == shell.session and above.group != shell.group
-        if is_job and runs(above.pid, SHELLS):
+        if above and not runs(above.pid, WAIT):
+            return
+        is_apart = above and above.session == shell.session and above.group != shell.group
+        if is_apart and runs(shell.pid, SHELLS) and runs(above.pid, SHELLS):
             return
         written = {pipe(pid, 1), pipe(pid, 2)} - {None}
         try:

@@ -13,22 +13,10 @@ import os
 import re
 import signal
 
-SHELLS = [
-    "sh",
-    "bash",
-    "rbash",
-    "dash",
-    "ash",
-    "ksh",
-    "ksh93",
-    "mksh",
-    "zsh",
-    "busybox",
-    "fish",
-    "csh",
-    "tcsh",
-]
-PASS_ON = ["timeout", "tini", "dumb-init"]  # they do nothing but run a program, with a handler
+SHELLS = {"sh", "bash", "rbash", "dash", "ash", "ksh", "ksh93", "mksh", "zsh", "busybox"}
+SHELLS |= {"fish", "csh", "tcsh"}
+PASS_ON = {"timeout", "tini", "dumb-init", "make", "script"}  # to the program that they run
+WAIT = SHELLS | {"timeout", "tini", "dumb-init", "make", "xargs"}  # for it, and do nothing else
 Entry = collections.namedtuple("Entry", "pid parent group session ticks")
 
 
