@@ -71,7 +71,7 @@ def _first_free(name):
     for number in itertools.count(1):
         folder = f"{name}-{number}" if number > 1 else name
         try:
-            lock = open(build / f"{folder}.lock", "w")  # noqa: SIM115  open as long as we live
+            lock = open(build / f"{folder}.lock", "wb")  # noqa: SIM115  open as long as we live
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return Path("build", folder), lock
         except (BlockingIOError, PermissionError):  # another kernel's, another user's

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import signal
 from collections import defaultdict
 
 import gluon_dist  # noqa: F401  before any test imports mxnet
@@ -11,6 +12,11 @@ from hypothesis import settings
 
 IN_CI = os.environ.get("CI") == "true"
 HAS_HOROVOD = importlib.util.find_spec("horovod") is not None
+
+# What nohup, or a script with `&`, has these ignore would be ignored by all jobs of the tests.
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else 0)
 
 # A shared machine is now and then slow; in CI the examples are the same every time.
 settings.register_profile("project", deadline=None, derandomize=IN_CI)

@@ -15,6 +15,7 @@ import contextlib
 import os
 import random
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -34,6 +35,8 @@ STARTS = 4  # of the launcher, by a harness that starts it again
 WORKERS = 2
 VICTIMS = ("worker-0", "worker-1", "server-0", "scheduler", "launcher")
 SIGNALS = ("TERM", "KILL", "STOP KILL")
+# How people start a program. A pipe has the status of its last command, but for `pipefail`.
+STARTED_BY = ("{}", "timeout 999 {}", "bash -o pipefail -c {}|tee", "bash -o pipefail -c {};exit")
 LAUNCH = ("-n", WORKERS, "-s", 1, "--max-restarts", 5, "--min-uptime", 0, "--grace", 20)
 # The names are handed on to other hosts; the steps are slow enough to be hit.
 ENVIRONMENT = {
@@ -59,11 +62,15 @@ class Outcome:
         return self.in_time and self.exact and self.lost <= 1 and not self.left
 
 
-def start(folder, prefix, hosts=()):
-    """Start the training under the launcher; return the job."""
+def start(folder, prefix, hosts=(), by="{}"):
+    """Start the training under the launcher, its command in a line `by`; return the job."""
     options = (*OPTIONS, "--batch-size", GLOBAL_BATCH // WORKERS, "--model-prefix", prefix)
     names = [f"--env={name}" for name in ENVIRONMENT] if hosts else []
-    command = (sys.executable, PROGRAM, *options)
+    words = map(str, (sys.executable, PROGRAM, *options))
+    script = folder / "train.sh"
+    script.write_text(f"#!/bin/bash\n{shlex.join(words)}\n")
+    script.chmod(0o755)
+    command = by.format(script).split(" ", by.count(" "))
     return Job(folder, *LAUNCH, *hosts, *names, *command, env=ENVIRONMENT, cwd=folder)
 
 
@@ -150,15 +157,16 @@ def run(seed, reference, kinds):
     dice = random.Random(seed)
     kind = dice.choice(kinds)
     hosts = on_hosts() if kind == "host cut off" else ()
+    by = dice.choice(STARTED_BY)
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chaos-")))
         disk = stack.enter_context(small_disk(folder)) if kind == "disk full" else folder
-        prefix, texts, outcome = disk / "model", [], Outcome(kind, "")
+        prefix, texts, outcome = disk / "model", [], Outcome(kind, f"{by}: ")
         end = time.monotonic() + LIMIT_S
         for attempt in range(STARTS):
-            job = start(folder, prefix, hosts)
+            job = start(folder, prefix, hosts, by)
             if attempt == 0:
-                outcome.story = disturb(dice, kind, job, disk)
+                outcome.story += disturb(dice, kind, job, disk)
             try:
                 status = job.popen.wait(max(1, end - time.monotonic()))
             except subprocess.TimeoutExpired:

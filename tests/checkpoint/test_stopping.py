@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gluon_launch.remote.processes import catches
+from gluon_launch.remote.tree import catches
 from launching import PROGRAMS, ROOT, launch
 from restarting import ENVIRONMENT, OPTIONS, PROGRAM, SLOW, Job, finished, training
 

@@ -31,8 +31,10 @@ def test_a_worker_that_hangs_in_its_exit_after_a_traceback_has_failed(tmp_path, 
 
 
 @pytest.mark.parametrize("report", ["traceback.print_exc()", "logging.exception('retrying')"])
-def test_a_worker_that_waits_after_an_exception_it_caught_has_not_failed(tmp_path, report):
-    program = f"try:\n    1 / 0\nexcept ZeroDivisionError:\n    {report}\n"
+@pytest.mark.parametrize("before", ["", "import signal; signal.signal(2, signal.SIG_DFL)\n"])
+def test_a_worker_that_waits_after_an_exception_it_caught_has_not_failed(tmp_path, report, before):
+    """Also with SIGINT at its default, as it is in the exit."""
+    program = f"{before}try:\n    1 / 0\nexcept ZeroDivisionError:\n    {report}\n"
     (tmp_path / "p.py").write_text(STORE + program + "time.sleep(13)\nimport os; os._exit(0)\n")
     command = shell(worker0=f"python {tmp_path}/p.py", other="exit 0")
     job = launch(tmp_path, "-n", 1, "--no-check", command)

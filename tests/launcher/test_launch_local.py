@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from launching import ROOT, SUM_RANKS, Job, launch, shell
+from launching import ROOT, SUM_RANKS, Job, commands, launch, shell
 
 TIME_BUDGET_S = 110
 
@@ -69,11 +69,7 @@ def test_what_a_worker_forked_goes_with_it(tmp_path, escape):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_to_the_launcher_lets_the_workers_save(tmp_path, number):
     save = "trap 'sleep 1; echo saved; exit 75' TERM; echo up; while :; do sleep 0.1; done"
-    before = signal.signal(number, signal.SIG_DFL)  # tests under nohup inherit that HUP is ignored
-    try:
-        job = Job(tmp_path, "-n", 2, "--no-check", shell(worker0=save, worker1=save))
-    finally:
-        signal.signal(number, before)
+    job = Job(tmp_path, "-n", 2, "--no-check", shell(worker0=save, worker1=save))
     for i in range(2):
         job.wait_for(f"[worker {i}] up")
     job.popen.send_signal(number)
@@ -82,16 +78,101 @@ def test_a_signal_to_the_launcher_lets_the_workers_save(tmp_path, number):
     assert not job.left()
 
 
-def test_the_program_below_a_shell_has_time_to_save(tmp_path):
-    program = (
-        "import signal, sys, time\nsignal.signal(15, lambda *_: (time.sleep(1), sys.exit(75)))"
-    )
-    program += "\nprint('up', flush=True)\ntime.sleep(60)"
-    (tmp_path / "save.py").write_text(program)
-    job = Job(tmp_path, "-n", 1, "--no-check", f"true; python {tmp_path}/save.py; exit $?")
-    job.wait_for("[worker 0] up")
+SAVE = """
+import multiprocessing, os, signal, sys, time
+def save(number, _):
+    print("asked:", signal.Signals(number).name, os.getpid() == first)
+    time.sleep(1)
+    print("a loader works on:", pool.apply(abs, (-5,)))
+    print("saved")
+    os._exit(75)
+first = os.getpid()
+signal.signal(signal.SIGTERM, save)
+signal.signal(signal.SIGUSR1, save)
+pool = multiprocessing.get_context("fork").Pool(2)
+print("up")
+while True:
+    time.sleep(1)
+"""
+
+
+@pytest.fixture
+def saving(tmp_path):
+    """Return a program that saves on request, as a command, and in a script that can be executed.
+
+    Its loaders of data inherit its handler: what they are asked is printed, too.
+    """
+    program, script = tmp_path / "save.py", tmp_path / "train.sh"
+    program.write_text(SAVE)
+    script.write_text(f"#!/bin/bash\npython {program}\n")
+    script.chmod(0o755)
+    return f"python {program}", str(script)
+
+
+PASSES_ON = "trap 'kill -TERM $p; wait $p; exit $?' TERM; {} & p=$!; wait $p"
+RELAY = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
+LEAVES = "import signal, subprocess, sys; p = subprocess.Popen(['bash', '-c', sys.argv[1] + '; :'])"
+LEAVES += "; signal.signal(15, lambda *_: p.terminate()); sys.exit(p.wait())"  # as conda run
+# How people run a program `{}`, or a script with it, `{s}`.
+WRAPPED = [
+    ["true; {}; exit $?", "{s}", "exec {s}", "{}; sleep 1; echo copied"],
+    ["{s} 2>&1 | tee {s}.log", "yes | {}", "setsid -w {s} | while read line; do echo $line; done"],
+    [
+        "env A=1 nice timeout 99 {} | cat",
+        f'python -c "{RELAY}" {{}}',
+        f'python -c "{LEAVES}" "{{}}"',
+    ],
+    ["trap 'echo trapped' TERM; {}", f'bash -c "{PASSES_ON.replace("$", chr(92) + "$")}"'],
+    ["bash -c 'trap \"echo cleaned\" EXIT; {}'", "bash -c 'trap : TERM; {} & wait; wait'"],
+    ["bash -c 'exec > >(tee {s}.log) 2>&1; {}'", "bash -c '{} & wait'"],
+]
+
+
+@pytest.mark.parametrize("commands", WRAPPED, ids=lambda commands: commands[0])
+def test_what_saves_on_request_is_asked_once_whatever_it_was_started_by(tmp_path, saving, commands):
+    """And the job has its status, though a pipe or a script may have another one."""
+    plain, script = saving
+    acts = {f"worker{i}": c.format(plain, s=script) for i, c in enumerate(commands)}
+    job = Job(tmp_path, "-n", len(acts), "-s", 1, "--no-check", shell(**acts))
+    for i in range(len(acts)):
+        job.wait_for(f"[worker {i}] up")
     job.popen.send_signal(signal.SIGTERM)
-    assert job.wait(10) == 75
+    assert job.wait() == 75, job.text()
+    for i in range(len(acts)):
+        lines = [line for line in job.stdout.splitlines() if line.startswith(f"[worker {i}]")]
+        words = " ".join(lines).replace(f"[worker {i}] ", "")
+        assert "up asked: SIGTERM True a loader works on: 5 saved" in words and "False" not in words
+    assert ("{}; sleep 1; echo copied" in commands) == ("copied" in job.stdout)
+    assert not job.left()
+
+
+@pytest.mark.parametrize("to_shell, number", [(False, signal.SIGUSR1), (True, signal.SIGTERM)])
+def test_a_script_in_a_pipe_saves_on_any_request_and_tee_writes_its_last_line(
+    tmp_path, saving, to_shell, number
+):
+    """Also if only the shell is asked that was started, whose number job.json names."""
+    job = Job(tmp_path, "-n", 1, "-s", 1, "--no-check", f"{saving[1]} 2>&1 | tee {saving[1]}.log")
+    job.wait_for("[worker 0] up")
+    os.kill(min(job.role("worker-0")) if to_shell else job.pid, number)
+    assert job.wait() == 75, job.text()
+    assert job.stdout.count("[worker 0] asked") == 1
+    assert (tmp_path / "train.sh.log").read_text().endswith("saved\n")
+
+
+@pytest.mark.parametrize("by", ["nohup {} > log 2>&1 &", "(setsid {} > log 2>&1 &)"])
+def test_what_a_command_has_left_behind_is_ended_and_told(tmp_path, saving, by):
+    job = launch(tmp_path, "-n", 1, "-s", 1, by.format(saving[0]), cwd=tmp_path, timeout=60)
+    assert job.status == 0
+    assert f"while this still ran, which was ended with it: {saving[0]}" in job.last_words()
+
+
+def test_a_daemon_with_a_session_and_an_environment_of_its_own_goes_with_the_job(tmp_path):
+    name = tmp_path / "daemon"
+    name.symlink_to(shutil.which("sleep"))
+    daemon = f"(setsid env -i sh -c '{name} 60 & {name} 70' > /dev/null 2>&1 < /dev/null &)"
+    run = shell(worker0=f"{daemon}; until pgrep -f {name}.70; do sleep 0.1; done", other="exit 0")
+    assert launch(tmp_path, "-n", 1, "--no-check", run, timeout=60).status == 0
+    assert str(name) not in commands()
 
 
 @pytest.mark.long

@@ -14,7 +14,7 @@ import pytest
 
 from gluon_launch.remote.bootstrap import LOADER, REMOTE_PYTHON
 from gluon_launch.remote.host import interfaces
-from launching import ROOT, Job, children, shell
+from launching import ROOT, Job, children, commands, shell
 
 TIME_BUDGET_S = 110
 pytestmark = pytest.mark.long
@@ -117,14 +117,37 @@ def test_a_machine_that_stood_still_loses_no_job(tmp_path, is_launcher_first):
     assert not job.left(5)
 
 
-@pytest.mark.parametrize("escape", ["setsid sleep 77 &", "(setsid sleep 77 &) &", "sleep 77 &"])
+def test_what_a_login_shell_had_started_is_none_of_the_jobs(tmp_path):
+    """A shell becomes the supervisor: so its children are, also one that has ended."""
+    name = tmp_path / "agent"
+    name.symlink_to(shutil.which("sleep"))
+    words = f"{name} 60 > /dev/null & true & exec {sys.executable} -c '{REMOTE_PYTHON}'"
+    with subprocess.Popen(["sh", "-c", words], stdin=-1, stdout=-1) as process:
+        hold = b'{"order": "hold", "mark": "m"}\n'
+        process.stdin.write(LOADER.encode() + hold)
+        process.stdin.flush()
+        while b"beat" not in process.stdout.readline():
+            pass
+        of_agent = [pid for pid in children(process.pid) if str(name).encode() in cmdline(pid)]
+        zombies = [pid for pid in children(process.pid) if not cmdline(pid)]
+        process.stdin.close()
+        process.stdout.read()
+        process.wait(20)
+    os.kill(of_agent[0], signal.SIGKILL)
+    assert not zombies and process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "escape",
+    ["setsid sleep 77 &", "(setsid sleep 77 &) &", "sleep 77 &", "(setsid env -i sleep 78.5 &);"],
+)
 def test_what_a_worker_forked_goes_when_its_supervisor_is_killed(tmp_path, escape):
-    command = shell(worker0=f"{escape} echo up; exec sleep 60")
+    command = shell(worker0=f"{escape} sleep 3; echo up; exec sleep 60")
     job = Job(tmp_path, "-n", 1, "-s", 1, "--no-check", command)
     job.wait_for("[worker 0] up")
     os.kill(supervisor_and_guard(job)[0], signal.SIGKILL)
     job.wait(10)
-    assert not job.left()
+    assert not job.left() and "sleep 78.5" not in commands()
 
 
 def test_the_end_of_a_lost_try_does_not_reach_the_next(tmp_path):

@@ -129,6 +129,25 @@ def test_an_exception_in_a_thread_of_the_launcher_asks_for_the_end():
     assert list(requests) == stops == [signal.SIGTERM]
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGHUP])
+def test_what_was_ignored_at_the_start_stays_ignored(number):
+    """INT and QUIT where a script has started the launcher with `&`, HUP under nohup."""
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        with noted(collections.deque()):
+            assert signal.getsignal(number) is signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
+
+
+def test_a_terminal_does_not_stop_a_launcher_in_its_background():
+    """After `stty tostop`, a line that it writes there would stop it."""
+    with noted(collections.deque()):
+        assert signal.getsignal(signal.SIGTTOU) is signal.SIG_IGN
+    assert signal.getsignal(signal.SIGTTOU) is signal.SIG_DFL
+
+
 def rests(how, after_s):
     return [(after_s, {"report": "resting", "how": how})]
 

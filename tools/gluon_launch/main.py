@@ -65,10 +65,10 @@ def watch_over(job):
     mask = make_mask(job.command, os.environ, *job.env.values())
     console = Console(requests, options.timestamps, options.show, mask, job.way.tells_hosts)
     record = Record(options.job_dir, job, console.say, mask)
-    console.say(overridden(os.environ, job.way.fitting))
-    if job.backend == "horovod" and options.num_servers is None:
-        console.say("the program imports Horovod: no servers are started (as with -s 0)")
     with noted(requests) as stops, locked(options.job_dir) as is_ours:
+        console.say(overridden(os.environ, job.way.fitting))
+        if job.backend == "horovod" and options.num_servers is None:
+            console.say("the program imports Horovod: no servers are started (as with -s 0)")
         if is_ours:
             status = run_job(job, console, record, requests)
         else:

@@ -73,6 +73,9 @@ def finish_queued_work(mxnet):
             end_with_traceback(type(error), error, error.__traceback__)
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)  # as at Python's own end: see is_in_exit
+        startup = sys.modules.get("gluon_dist_startup")
+        if startup:
+            startup.tell_exit()
         for store in list(stores):
             store.__del__()
             store.handle = None  # so that nothing is left for a second time

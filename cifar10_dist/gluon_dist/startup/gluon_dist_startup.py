@@ -8,9 +8,11 @@ Nothing more happens until the program imports mxnet: then ``gluon_dist`` makes 
 and corrects MXNet, as if the program had imported it. A program that imports ``gluon_dist`` before
 gets its own, or, if it has none, the one that this file belongs to.
 
-Every Python reads this, also 2.7 and those that have no MXNet.
+Every Python reads this, also 2.7 and those that have no MXNet. Each tells the launcher when it has
+begun to exit: who hangs there after an uncaught exception has failed.
 """
 
+import atexit
 import os
 import sys
 
@@ -77,8 +79,19 @@ def end(error):
     os._exit(1)
 
 
+def tell_exit(number=None):
+    """Tell the launcher that this process is in its exit; not one that was forked from `number`."""
+    path, this = os.environ.get("LAUNCH_PREPARED"), os.getpid()
+    if path and number in (None, this):
+        try:
+            open(path + "." + str(this), "w").close()
+        except EnvironmentError:  # noqa: UP024  the launcher has taken its folder away
+            pass
+
+
 def begin():
     """Look out for mxnet in a process of a job."""
+    atexit.register(tell_exit, os.getpid())
     is_wanted = os.environ.get("DMLC_ROLE") and sys.version_info >= (3, 8)
     if is_wanted and not any(isinstance(finder, Last) for finder in sys.meta_path):
         sys.meta_path.insert(0, Preparing())

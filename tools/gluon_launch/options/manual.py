@@ -102,7 +102,12 @@ what happens on failure
     of --job-dir all. The start is over when all processes have registered with the scheduler.
   TERM, INT (Ctrl-C), QUIT (Ctrl-\\), HUP to the launcher: the workers get TERM and --grace seconds
     to save. Then the job ends, also under --max-restarts: with 75 if all workers ended with 75. A
-    second INT stops at once.
+    second INT stops at once. What the launcher was started to ignore (HUP by nohup, INT and QUIT by
+    a script with `&`) stays ignored.
+  Below a script or a wrapper, the program that has a handler gets the signal, once; its own
+    processes do not, nor does what reads its output (tee). Its status is the worker's. What a
+    script does after it has the rest of the --grace.
+  A command ends with 0 and leaves processes behind: they are ended, and a line says so.
   USR1 is passed on to the workers. TERM or USR1 may also go to one worker, from whoever needs its
     host: all workers of a program with gluon_dist.Checkpoint (cifar10_dist.py: --model-prefix) then
     save after the same step (dist_async: soon) and end with 75.

@@ -1,11 +1,11 @@
-"""Start processes on this host, follow what they do, and find everything they forked.
+"""Start processes on this host, and follow what they do.
 
 Goes to every host together with `supervisor.py`: standard library only, Python 3.6 or later.
 
 Each process gets a session of its own, and a mark in its environment: LAUNCH_MARK_… with a number
 that each try draws anew. What it forks inherits both, and is found by either one. A daemon leaves
 the session but keeps the mark; a program that overwrites its environment (to set its title) loses
-the mark but stays in the session.
+the mark but stays in the session. One that loses both is found by its parents.
 """
 
 import codecs
@@ -18,89 +18,21 @@ import signal
 import subprocess
 import time
 
+from protocol import KILL_S
+from request import Request
+from tree import catches, command_line, family, ignores, kill_family, send_signal
+
 HUNG_S = 10  # a process that has neither written nor computed for so long rests
 LOOK_S = 5  # between two looks at a process that is silent
+LEFT_S = 0.5  # for what a process left behind to end by itself
+SOON_S = 0.1  # between two looks at it
+# Whoever is ended by one of these was asked to end.
+ASKS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT]
+ASKS += [signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU]
 MAX_LINE = 1 << 16  # characters; a longer line is cut
 PART_S = 1  # text that waits so long for the end of its line is passed on without it
 # PORT: MXNet would listen there. Of a job inside a job: a process of the inner one is its own.
 NOT_INHERITED = ("PORT", "LAUNCH_PREPARED")
-SHELLS = ("sh", "bash", "dash", "ash", "ksh", "zsh", "busybox")
-
-
-def scan():
-    """Yield (pid, parent, session, name, CPU ticks) of every process; nothing without /proc."""
-    for pid in os.listdir("/proc") if os.path.isdir("/proc/self") else []:
-        try:
-            with open(f"/proc/{int(pid)}/stat", "rb") as file:
-                head, _, tail = file.read().rpartition(b")")
-        except (OSError, ValueError):
-            continue  # not a process, or gone
-        fields = tail.split()
-        if fields and fields[0] not in b"ZX":  # neither zombie nor dead
-            name = head.partition(b"(")[2].decode("utf-8", "replace")
-            ticks = int(fields[11]) + int(fields[12])
-            yield int(pid), int(fields[1]), int(fields[3]), name, ticks
-
-
-def family(mark, sessions):
-    """Every living process of these sessions or with this mark, by pid, except the caller.
-
-    The mark is the beginning of an entry in the environment, as bytes.
-    """
-    found = {}
-    for entry in scan():
-        pid, _, session = entry[:3]
-        try:
-            if session not in sessions:
-                with open(f"/proc/{pid}/environ", "rb") as file:
-                    if b"\0" + mark not in b"\0" + file.read():
-                        continue
-            found[pid] = entry
-        except OSError:
-            continue  # gone, or somebody else's
-    found.pop(os.getpid(), None)
-    return found
-
-
-def send_signal(number, pids, kill=os.kill):
-    """Signal processes (or groups), some of which may be gone."""
-    for pid in pids:
-        try:
-            kill(pid, number)
-        except OSError:
-            pass
-
-
-def catches(pid, number):
-    """Does a process have a handler for this signal?"""
-    return _signals(pid, "SigCgt") >> (number - 1) & 1
-
-
-def is_in_exit(pid):
-    """Is this a Python that has begun to tear down its modules?
-
-    Just before, it drops its handler of SIGINT; those of PYTHONFAULTHANDLER stay until the end.
-    """
-    ignored = _signals(pid, "SigIgn") >> (signal.SIGINT - 1) & 1
-    return catches(pid, signal.SIGSEGV) and not catches(pid, signal.SIGINT) and not ignored
-
-
-def _signals(pid, kind):
-    """The signals that a process catches (SigCgt) or ignores (SigIgn), a bit each."""
-    try:
-        with open(f"/proc/{pid}/status", encoding="utf-8") as file:
-            found = re.search(rf"^{kind}:\s*(\w+)", file.read(), re.MULTILINE)
-        return int(found.group(1), 16) if found else 0
-    except OSError:
-        return 0
-
-
-def kill_family(mark, sessions):
-    """KILL these processes and return them. Repeat it until none is left: one may have forked."""
-    send_signal(signal.SIGKILL, sessions, os.killpg)
-    living = family(mark, sessions)
-    send_signal(signal.SIGKILL, living)
-    return living
 
 
 def guard(pipe, mark, supervisor, silence_s, folder):
@@ -181,14 +113,18 @@ class Stream:
 
 
 class Child:
-    """One process of the job.
+    """One process of the job, and what it has started.
 
     Attributes
     ----------
     status : int or None
         Of the process that was started, once it has ended: -n for signal n.
     deadline : float or None
-        When to KILL what is left of it; once it has ended, when to stop waiting for its output.
+        When to KILL it; once it has ended, when to stop waiting for its output.
+    rest_until : float or None
+        Once it has ended: when to KILL what it has left.
+    left : list of str
+        The commands that it left behind, though nobody asked it to end, and that were KILLed.
     rests : str
         "waits" or "in its exit" if it has neither written nor computed for a while, else "".
     """
@@ -216,7 +152,11 @@ class Child:
             Stream(self, "out", self.popen.stdout),
             Stream(self, "err", self.popen.stderr),
         ]
-        self.status = self.deadline = self.told = None
+        self.status = self.deadline = self.rest_until = None
+        self.request, self.is_told = None, False  # the last signal; to end
+        self.grace_s = float(env.get("LAUNCH_GRACE", KILL_S))
+        self.living, self.left = {}, []
+        self.handled, self.noted = set(), 0  # who had a handler of SIGINT, and when
         self.claim = None  # a file that is there once MXNet was made ready in it
         self.traceback_at = None  # when it began to print a traceback, perhaps an uncaught one
         self.previous = ""
@@ -228,80 +168,115 @@ class Child:
         """Its living processes: the one that was started, and what that forked."""
         return family(self.mark, (self.pid,))
 
-    def signal(self, number):
-        """Signal the program itself, not the shells above it that only wait for it.
-
-        A shell without a trap ends on TERM at once, while the program below may still be saving.
-        The program's own children, such as data loaders, are not signalled.
-
-        Returns
-        -------
-        list of int
-            Who was signalled.
-        """
+    def ask(self, number):
+        """Signal whoever of it can act on that, once."""
+        if self.request:
+            self.request.release()
+        self.request = Request(number, time.monotonic() + self.grace_s)
         living = self.family()
-        if not living:  # no /proc to tell who is who
+        if living:
+            self.request.send(living)
+        else:  # no /proc to tell who is who
             send_signal(number, [self.pid], os.killpg)
-        reached, layer = [], [self.pid] if living else []
-        while layer:
-            below = []
-            for pid in layer:
-                forked = [other for other, entry in living.items() if entry[1] == pid]
-                shell = pid in living and living[pid][3] in SHELLS
-                if not (shell and forked) or catches(pid, number):
-                    reached.append(pid)
-                if shell:
-                    below += forked
-            layer = below
-        send_signal(number, reached)
-        return reached
 
     def stop(self, deadline):
         """TERM now, KILL after the deadline."""
-        if self.deadline is None:
-            self.told = self.signal(signal.SIGTERM)
-            self.looked = time.monotonic()
-        self.deadline = min(self.deadline or deadline, deadline)
-
-    def insist(self, now):
-        """End a shell, too, that goes on with its next command after a program was stopped.
-
-        First let it end by itself, with the status of that command: the first thread of a program
-        may be dead for a while before the program is, and the shell hears of it only then.
-        """
-        if self.told is None or now - self.looked <= 0.5:
-            return
-        self.looked = now
-        if self.told:
-            self.told = [pid for pid in self.told if os.path.exists(f"/proc/{pid}")]
+        if not self.is_told:
+            self.is_told = True
+            self.ask(signal.SIGTERM)
+        if self.status is None:
+            self.deadline = min(self.deadline or deadline, deadline)
         else:
-            send_signal(signal.SIGTERM, self.family())
+            self.rest_until = min(self.rest_until, deadline)
+
+    def note_end(self, now):
+        """Take the end of the process; what it has left has the rest of the grace, or a moment."""
+        self.status, self.rest_until = self.popen.returncode, self.deadline or now + LEFT_S
+        if -self.status in ASKS and not self.is_told:  # somebody else's request, to a script
+            self.rest_until = now + self.grace_s
+            self.stop(self.rest_until)
+        self.deadline = self.rest_until + KILL_S
+        self.looked = 0
+
+    def take_orphan(self, pid, status):
+        """Note how one of those ended that lost their parents."""
+        if self.request and pid in self.request.statuses:
+            self.request.statuses[pid] = status
+
+    def final_status(self):
+        """Its own status, or that of the program that was asked to end."""
+        return self.request.status(self.status) if self.request else self.status
+
+    def follow(self, now):
+        """Go on with a request; after the end, see to what is left. Returns that."""
+        if self.request:
+            self.request.follow()
+        if self.status is None:
+            if self.deadline and now > self.deadline:
+                kill_family(self.mark, (self.pid,))
+            elif self.request:
+                self.request.insist(now, self.family)
+            return self.living
+        if now - self.looked < SOON_S:
+            return self.living
+        self.looked = now
+        if now > self.rest_until:
+            if self.status == 0 and not self.is_told:
+                self.left += filter(None, map(command_line, self.living))
+            self.living = kill_family(self.mark, (self.pid,))
+        else:
+            self.living = self.family()
+            if self.is_told and self.living:
+                self.request.send(self.living)
+        if not self.living:
+            self.deadline = min(self.deadline, now + KILL_S)
+        return self.living
 
     def note_line(self, text, now):
         """Note when a traceback began. If nothing follows it, the exception was not caught."""
         if text.endswith("Traceback (most recent call last):"):  # a progress bar may stand before
             # after "Exception in thread …" or "Exception ignored in …" the program goes on
             self.traceback_at = None if self.previous.startswith("Exception ") else now
+            self.note_handlers(now, SOON_S)
         elif self.traceback_at and now - self.traceback_at > 2:  # its message may have many lines
             self.traceback_at = None
         self.previous = text
+
+    def note_handlers(self, now, pause):
+        """Note which Pythons handle SIGINT: whoever drops that later has begun to exit."""
+        if now - self.noted > pause:
+            self.noted = now
+            self.handled.update(pid for pid in self.family() if catches(pid, signal.SIGINT))
+
+    def is_in_exit(self, pid):
+        """Is this a Python that has begun to tear down its modules?
+
+        A prepared one says so in a file. Others drop their handler of SIGINT just before; those of
+        PYTHONFAULTHANDLER stay until the end.
+        """
+        if self.claim and os.path.exists(f"{self.claim}.{pid}"):
+            return True
+        has_dropped = pid in self.handled and not catches(pid, signal.SIGINT)
+        return has_dropped and catches(pid, signal.SIGSEGV) and not ignores(pid, signal.SIGINT)
 
     def look(self, now):
         """Look from time to time whether it rests; True if that has changed.
 
         It is looked at only when it is silent: to find what it forked takes a while.
         """
+        if not self.claim:
+            self.note_handlers(now, LOOK_S)
         pause = 1 if self.traceback_at else LOOK_S
         silent_s = now - self.idle_since
         if now - self.looked < pause or not (self.traceback_at or self.rests or silent_s > LOOK_S):
             return False
         living, before = self.family(), self.rests
-        ticks = sum(entry[4] for entry in living.values())
+        ticks = sum(entry.ticks for entry in living.values())
         if abs(ticks - self.ticks) > 3 * (now - self.looked):  # waiting threads tick now and then
             self.idle_since = now
         self.looked, self.ticks, self.rests = now, ticks, ""
         if now - self.idle_since > HUNG_S:
-            self.rests = "in its exit" if any(map(is_in_exit, living)) else "waits"
+            self.rests = "in its exit" if any(map(self.is_in_exit, living)) else "waits"
         return self.rests != before
 
     def hung(self):

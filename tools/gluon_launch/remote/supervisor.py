@@ -26,7 +26,8 @@ import time
 import zlib
 
 from host import has_address, interface_of, interfaces, listen, machine, own_address, processors
-from processes import Child, guard, kill_family, start_status
+from orphans import Orphans
+from processes import Child, guard, start_status
 from protocol import KILL_S, SILENCE_S, from_wire
 
 REQUESTS = signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU
@@ -66,6 +67,7 @@ class Supervisor:
         self.connected, self.leaving = True, False
         self.held = False  # the launcher cannot take output now; all else goes on
         self.mark = self.guard_pid = self.guard_pipe = None
+        self.orphans = Orphans()
         self.listener = self.claim = None
         self.package = ""  # gluon_dist, packed, which comes in parts
         self.folder = self.not_brought = None  # where it is, or why it is not
@@ -89,7 +91,8 @@ class Supervisor:
             os.set_blocking(fd, False)
         signal.set_wakeup_fd(signalled)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # also so that its processes do not inherit that one is ignored
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             signal.signal(number, lambda number, _: self.leave(f"it was sent signal {number}"))
 
     def work(self):
@@ -119,6 +122,7 @@ class Supervisor:
             self.pass_on_parts(time.monotonic())
             self.look_after(time.monotonic())
             self.write()
+        self.orphans.end(self.own())
         if self.folder:
             shutil.rmtree(self.folder, ignore_errors=True)
         self.report("done")
@@ -183,35 +187,12 @@ class Supervisor:
 
     def look_after(self, now):
         """Note the ends of processes, kill those whose time is over, notice silence."""
-        for child in list(self.children.values()):
-            if child.status is None and child.popen.poll() is not None:
-                child.status = child.popen.returncode
-                child.deadline = now + KILL_S
-            elif child.status is None and child.deadline is None and child.look(now):
-                self.report("resting", name=child.name, how=child.rests)
-                if child.hung():
-                    child.traceback_at = None
-                    self.report("hung", name=child.name)
-            left = None
-            if child.status is not None or (child.deadline and now > child.deadline):
-                left = kill_family(child.mark, (child.pid,))  # itself, or what it left behind
-            if child.status is None:
-                child.insist(now)
-                continue
-            if len(self.outgoing) >= MAX_BACKLOG and not self.leaving:  # there may be more to read
-                child.deadline = now + KILL_S
-            if now > child.deadline or not (child.streams or left):
-                for stream in child.streams:
-                    del self.streams[stream.pipe.fileno()]
-                    stream.pipe.close()
-                if child.claim and os.path.exists(child.claim):
-                    self.report("prepared", name=child.name)
-                del self.children[child.name]
-                self.tell_guard(f"-{child.pid:7}")
-                self.report("exit", name=child.name, status=child.status)
         if self.guard_pid and os.waitpid(self.guard_pid, os.WNOHANG)[0]:
             self.guard_pid = None
             self.leave("its guard was killed")
+        self.reap()
+        for child in list(self.children.values()):
+            self.look_after_one(child, now)
         if now - self.looked > SILENCE_S / 2:  # this machine stood still
             self.heard = now
         self.looked = now
@@ -220,7 +201,46 @@ class Supervisor:
         if now - self.beaten > 1:
             self.beaten = now
             self.tell_guard("beat    ")
+            for record in self.orphans.look(self.own()):
+                self.tell_guard(record)
             self.report("beat")
+
+    def look_after_one(self, child, now):
+        """Note the end of a process, and end what is left of it."""
+        if child.status is None and child.popen.poll() is not None:
+            child.note_end(now)
+        elif child.status is None and child.deadline is None and child.look(now):
+            self.report("resting", name=child.name, how=child.rests)
+            if child.hung():
+                child.traceback_at = None
+                self.report("hung", name=child.name)
+        left = child.follow(now)
+        if child.status is None:
+            return
+        if len(self.outgoing) >= MAX_BACKLOG and not self.leaving:  # there may be more to read
+            child.deadline = max(child.deadline, now + KILL_S)
+        if now > child.deadline or not (child.streams or left):
+            for stream in child.streams:
+                del self.streams[stream.pipe.fileno()]
+                stream.pipe.close()
+            if child.claim and os.path.exists(child.claim):
+                self.report("prepared", name=child.name)
+            if child.left:
+                self.report("left", name=child.name, commands=child.left)
+            self.reap()  # the last of it may just have ended
+            del self.children[child.name]
+            self.tell_guard(f"-{child.pid:7}")
+            self.report("exit", name=child.name, status=child.final_status())
+
+    def reap(self):
+        """Note how those ended that had lost their parents."""
+        for pid, status in self.orphans.reap(self.own()):
+            for child in self.children.values():
+                child.take_orphan(pid, status)
+
+    def own(self):
+        """The children of this process that it has started itself."""
+        return {self.guard_pid, *(child.pid for child in self.children.values())}
 
     def tell_guard(self, record):
         if self.guard_pid:
@@ -250,6 +270,7 @@ class Supervisor:
         What was brought makes MXNet right in whatever is started here.
         """
         self.mark = mark
+        self.orphans.adopt()
         try:
             self.unpack()
         except OSError as error:
@@ -340,7 +361,7 @@ class Supervisor:
                         resource.prlimit(pid, resource.RLIMIT_CORE, (0, 0))
                 except OSError:
                     pass
-            child.signal(number)
+            child.ask(number)
 
     def find_address(self, toward=None, interface=None):
         """Which address of this host faces another one, or belongs to an interface?"""

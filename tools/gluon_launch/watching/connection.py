@@ -28,6 +28,7 @@ REPORTS = {
     "hung": {"name"},
     "resting": {"name", "how"},
     "prepared": {"name"},
+    "left": {"name", "commands"},
     "bring": set(),
     "exit": {"name", "status"},
     "asked": {"number"},

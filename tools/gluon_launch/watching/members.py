@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from gluon_launch.job.job import Process
 from gluon_launch.job.statuses import describe, shell_status
 from gluon_launch.telling.last_words import LastWords
+from gluon_launch.telling.report import shortened
 from gluon_launch.telling.stacks import MODULES
 from gluon_launch.watching.connection import Connection
 
@@ -23,6 +24,9 @@ ALL_REST = """\
 all workers stand still: for a while none has written or computed anything. If each waits for others
 (unequal steps, keys or barriers), this lasts for ever: --stall-timeout S ends such a job, and shows
 where each one waits"""
+LEFT = """\
+{}: its command came to its end while this still ran, which was ended with it: {}
+The job lasts as long as the command: leave out `&`, nohup and setsid, or end it with `wait`"""
 PLAIN = """.
 If they did, the last pushes were not sent: leave out --no-prepare, or mx.nd.waitall() as the last
 line"""
@@ -61,6 +65,7 @@ class Members:
         self.console, self.record = console, record
         self.by_name = {}
         self.standstill, self.told = "", []  # what is so now, and all that was said of it
+        self.has_told_left = False
 
     def add(self, process, connection):
         """Expect reports of a process."""
@@ -140,6 +145,13 @@ class Members:
         """MXNet was made ready in a process, which has ended."""
         if name in self.by_name:
             self.by_name[name].prepared = True
+
+    def take_left(self, connection, name, commands):
+        """A process ended with 0 before what it had started, which was ended: say so once."""
+        member = self.by_name.get(name)
+        if member and member.process.role == "worker" and not self.has_told_left:
+            self.has_told_left = True
+            self.console.say(LEFT.format(member.process, "; ".join(map(shortened, commands))))
 
     def take_resting(self, connection, name, how):
         """A process neither writes nor computes: say so if all workers do, some at their end."""

@@ -9,6 +9,10 @@ import threading
 def noted(requests):
     """Note signals as requests to the job; restore the handlers afterwards (for a notebook).
 
+    What this process was started to ignore stays ignored: HUP under nohup, INT and QUIT where a
+    script has started it with `&`. No terminal stops it, or the hosts would take it for dead:
+    neither Ctrl-Z nor, after `stty tostop`, a line that it writes in the background.
+
     Parameters
     ----------
     requests : collections.deque
@@ -20,22 +24,22 @@ def noted(requests):
         The signals that asked for the end.
     """
     stops = []
-    numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGTSTP]
+    numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGUSR1]
     numbers += [signal.SIGUSR2, signal.SIGXCPU]  # Grid Engine is going to kill the job
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not under nohup
-        numbers.append(signal.SIGHUP)
+    handlers = {signal.SIGTSTP: lambda *_: None, signal.SIGTTOU: signal.SIG_IGN}
 
     def note(number, _):
-        if number != signal.SIGTSTP:  # a launcher stopped by Ctrl-Z would count as dead
-            requests.append(number)
-        if number not in (signal.SIGTSTP, signal.SIGUSR1):
+        requests.append(number)
+        if number != signal.SIGUSR1:
             stops.append(number)
 
     def stop(error):  # or the job would go on, without output or without heartbeats
         show(error)
         note(signal.SIGTERM, None)
 
-    before = {number: signal.signal(number, note) for number in numbers}
+    handlers.update(dict.fromkeys(numbers, note))
+    handlers = {n: to for n, to in handlers.items() if signal.getsignal(n) is not signal.SIG_IGN}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     show, threading.excepthook = threading.excepthook, stop
     try:
         yield stops

@@ -59,6 +59,7 @@ class Watch:
             "hung": self.members.take_hung,
             "resting": self.members.take_resting,
             "prepared": self.members.take_prepared,
+            "left": self.members.take_left,
             "exit": self.members.take_exit,
             "bring": pass_over,
             "port": pass_over,
