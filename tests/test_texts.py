@@ -26,9 +26,10 @@ PROGRAMS = (
     "benchmarks/growth.py",
 )
 FLAG = re.compile(r"(?<![\w=-])--[a-z][\w-]*")
-OTHERS = {  # flags of Slurm's programs, of rsync, of nbgrader, and of MXNet's launchers
+OTHERS = {  # flags of Slurm's programs, of rsync, of nbgrader, Docker, and MXNet's launchers
     "publishing.md": "delete",
     "teaching.md": "exclude force",
+    "troubleshooting.md": "shm-size",
     "clusters.md": "cluster exclusive gres nodes partition requeue",
     "launching.md": "cpus-per-task host-ip job-name jobname mem nodes partition queue sge-log-dir"
     " slurm-worker-nodes worker-cores worker-memory",
