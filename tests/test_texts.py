@@ -26,8 +26,8 @@ PROGRAMS = (
     "benchmarks/growth.py",
 )
 FLAG = re.compile(r"(?<![\w=-])--[a-z][\w-]*")
-OTHERS = {
-    "troubleshooting.md": "shm-size",  # docker's  # flags of Slurm's programs, of rsync, of nbgrader, and of MXNet's launchers
+OTHERS = {  # flags of Slurm's programs, rsync, nbgrader, docker, and of MXNet's launchers
+    "troubleshooting.md": "shm-size",
     "publishing.md": "delete",
     "teaching.md": "exclude force",
     "clusters.md": "cluster exclusive gres nodes partition requeue",

@@ -369,7 +369,8 @@ def test_a_host_that_takes_no_orders_holds_up_nothing(tmp_path):
 def test_the_check_tells_that_a_host_has_no_rsync(tmp_path):
     (tmp_path / "few").mkdir()
     (tmp_path / "few" / "python3").symlink_to(os.path.realpath(sys.executable))
-    (tmp_path / "few" / "mkdir").symlink_to(shutil.which("mkdir"))
+    for program in ("mkdir", "sh"):
+        (tmp_path / "few" / program).symlink_to(shutil.which(program))
     there = f'while [ "$1" != d1 ]; do shift; done; shift; PATH={tmp_path}/few exec /bin/sh -c "$*"'
     env = false_ssh(tmp_path, NO_SETTINGS, there)
     options = ("-n", 1, "-H", "d1,", "--sync-dst-dir", tmp_path / "to", "--check")
