@@ -109,17 +109,17 @@ class Supervisor:
             uid=os.getuid(),
         )
         while self.children or not self.leaving:
-            reading = [self.wakeup] + [0] * self.connected
-            if len(self.outgoing) < MAX_BACKLOG:
-                reading += [fd for fd, stream in self.streams.items() if self.may_read(stream)]
-            readable, _, _ = select.select(reading, [1] if self.outgoing else [], [], 0.2)
+            streams = self.streams.items() if len(self.outgoing) < MAX_BACKLOG else ()
+            reading = [fd for fd, stream in streams if self.may_read(stream)]
+            inputs = [self.wakeup] + [0] * self.connected + reading
+            readable, _, _ = select.select(inputs, [1] if self.outgoing else [], [], 0.2)
             if self.wakeup in readable:
                 os.read(self.wakeup, 512)
             if 0 in readable:
                 self.read_orders()
             for stream in [self.streams[fd] for fd in readable if fd in self.streams]:
                 self.pump(stream)
-            self.pass_on_parts(time.monotonic())
+            self.pass_on_parts(time.monotonic(), reading)
             self.look_after(time.monotonic())
             self.write()
         self.orphans.end(self.own())
@@ -177,9 +177,11 @@ class Supervisor:
             stream.pipe.close()
             child.streams.remove(stream)
 
-    def pass_on_parts(self, now):
+    def pass_on_parts(self, now, reading):
         """Pass on what has waited for the end of its line: dots, a question, a progress bar."""
-        for stream in self.streams.values():
+        for fd, stream in self.streams.items():
+            if fd not in reading:  # it is we who keep it waiting
+                stream.since = stream.since and now
             text = stream.part(now)
             if text:
                 fields = {"name": stream.child.name, "stream": stream.name}
