@@ -177,10 +177,15 @@ def start(folder, launcher, dice):
 
 
 def ignores_term(pid, launcher, victim):
-    """Would TERM not end this process? Under Slurm a worker's shell is told to wait."""
+    """Would TERM not end this process? Under Slurm a worker's shell is told to wait.
+
+    And qrsh forgets a TERM for the CONT that comes after it.
+    """
     masks = re.findall(r"Sig(?:Blk|Ign):\s*(\w+)", about(pid, "status"))
     ignored = any(int(mask, 16) >> (signal.SIGTERM - 1) & 1 for mask in masks)
-    return ignored or (launcher == "slurm" and victim.startswith("sh -c trap"))
+    return (
+        ignored or "/qrsh " in victim or (launcher == "slurm" and victim.startswith("sh -c trap"))
+    )
 
 
 def clear(job):
