@@ -82,7 +82,7 @@ class Metrics:
         try:
             os.makedirs(log_dir, exist_ok=True)
             goes_on = os.path.isfile(path) and _go_on(path, start)
-            self.file = open(path, "a")  # noqa: SIM115  see close
+            self.file = open(path, "a", encoding="utf-8")  # noqa: SIM115  see close
             # Its name is new also within a second of another try.
             self.events = EventsWriter(os.path.join(log_dir, "events"), f".{time.time_ns()}")
             if goes_on:

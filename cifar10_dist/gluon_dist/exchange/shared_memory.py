@@ -151,7 +151,7 @@ def _identity(file):
 def _process_table():
     """Return an id of the running system and its process numbers; None if there is none."""
     try:
-        with open("/proc/sys/kernel/random/boot_id") as boot_id:
+        with open("/proc/sys/kernel/random/boot_id", encoding="utf-8") as boot_id:
             table = boot_id.read().strip() + os.readlink("/proc/self/ns/pid")
     except OSError:
         return None

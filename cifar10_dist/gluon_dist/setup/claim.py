@@ -15,18 +15,18 @@ def take():
     if not path:
         return True
     try:
-        with open(path, "x") as file:
+        with open(path, "x", encoding="utf-8") as file:
             file.write(str(os.getpid()))
         return True
     except FileExistsError:
         pass
     except OSError:  # the launcher has ended, and taken its folder away
         return True
-    with open(path) as file:
+    with open(path, encoding="utf-8") as file:
         first = file.read()
     if first.isdigit() and int(first) != os.getpid() and _lives(int(first)):
         return False
-    with open(path, "w") as file:  # the first has ended: a script that tries again
+    with open(path, "w", encoding="utf-8") as file:  # a script that tries again
         file.write(str(os.getpid()))
     return True
 

@@ -20,7 +20,7 @@ def usable_processors(cgroup_limit="/sys/fs/cgroup/cpu.max"):
     except AttributeError:  # macOS
         processors = os.cpu_count() or 1
     try:
-        quota_us, period_us = Path(cgroup_limit).read_text().split()
+        quota_us, period_us = Path(cgroup_limit).read_text(encoding="utf-8").split()
         processors = min(processors, max(1, int(quota_us) // int(period_us)))
     except (OSError, ValueError):  # no such file, or its first word is "max"
         pass

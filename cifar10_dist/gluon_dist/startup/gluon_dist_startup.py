@@ -84,7 +84,7 @@ def tell_exit(number=None):
     path, this = os.environ.get("LAUNCH_PREPARED"), os.getpid()
     if path and number in (None, this):
         try:
-            open(path + "." + str(this), "w").close()
+            open(path + "." + str(this), "wb").close()
         except EnvironmentError:  # noqa: UP024  the launcher has taken its folder away
             pass
 

@@ -93,8 +93,8 @@ what happens on failure
     launcher has been silent for 10 s, so also after the launcher was killed.
   A worker printed a traceback, began to exit, and does nothing for 10 s: it has failed (MXNet waits
     for ever in its exit after an uncaught exception). A worker that goes on after an exception it
-    has caught may be silent for as long as it likes. One that ends with sys.exit(), or after fewer
-    steps than the others, is named after 10 s; only --stall-timeout, or you, end the job.
+    has caught may be silent for as long as it likes. One that comes to its end with 0 after fewer
+    steps than the others is named after 10 s; the job goes on until you or --stall-timeout end it.
   The screen, or the disk of --job-dir, takes no output: the processes wait before they write more.
     All else goes on. At the end, output that nobody takes for 15 s (2 s after a signal) is lost.
   --start-timeout, --timeout, --stall-timeout: every Python process prints its stacks, then all are

@@ -73,8 +73,8 @@ HINTS = (
     (r"terminate called without an active exception", None,
      "a store outlived MXNet: leave out --no-prepare, or `import gluon_dist` before mxnet"),
     (r"Cannot (save|load) states for distributed training|Cannot reset distributed KVStore", None,
-     "here the servers have the weights and the optimizer's state: let the workers update, "
-     "update_on_kvstore=False, or with Module, or where a library makes the Trainer, "
+     "here the servers have the weights and the optimizer's state: let the workers update, by "
+     "update_on_kvstore=False; with Module, or where a library makes the Trainer, by "
      "--env MXNET_UPDATE_ON_KVSTORE=0"),
     (r"No module named '(mxnet|numpy|horovod|gluoncv)'", None,
      "is this the Python you installed into? with --check the launcher shows what each host has"),

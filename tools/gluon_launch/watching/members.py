@@ -18,8 +18,8 @@ NOT_UPDATED = "an update failed"
 PASSED_OVER = "{}: {} updates failed, and the job went on as MXNet does; the first: {}"
 STANDSTILL = """\
 {ended} came to the end of the program, and {others} stands still: it waits for a push
-that does not come. All workers must take the same number of steps. Ctrl-C or --stall-timeout S ends
-such a job{}"""
+that does not come. All workers must take the same number of steps{}.
+Ctrl-C or --stall-timeout S ends such a job"""
 ALL_REST = """\
 all workers stand still: for a while none has written or computed anything. If each waits for others
 (unequal steps, keys or barriers), this lasts for ever: --stall-timeout S ends such a job, and shows
@@ -28,8 +28,8 @@ LEFT = """\
 {}: its command came to its end while this still ran, which was ended with it: {}
 The job lasts as long as the command: leave out `&`, nohup and setsid, or end it with `wait`"""
 PLAIN = """.
-If they did, the last pushes were not sent: leave out --no-prepare, or mx.nd.waitall() as the last
-line"""
+If they did, the last pushes were not sent: leave out --no-prepare, or write mx.nd.waitall() as the
+last line"""
 
 
 @dataclass
