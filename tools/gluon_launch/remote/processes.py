@@ -265,7 +265,7 @@ class Child:
         It is looked at only when it is silent: to find what it forked takes a while.
         """
         if not self.claim:
-            self.note_handlers(now, LOOK_S)
+            self.note_handlers(now, LOOK_S if self.handled else 1)  # it may be a short program
         pause = 1 if self.traceback_at else LOOK_S
         silent_s = now - self.idle_since
         if now - self.looked < pause or not (self.traceback_at or self.rests or silent_s > LOOK_S):
