@@ -130,6 +130,11 @@ class Job:
         """The processes of one role, such as `worker-1`."""
         return self.processes("LAUNCH_MARK_", f"={name}\0")
 
+    def top(self, name):
+        """The process of a role that has started the others: numbers of processes begin anew."""
+        found = set(self.role(name))
+        return min(found - {kid for pid in found for kid in children(pid)})
+
     def left(self, seconds=2):
         """What is still there, given a moment to go."""
         end = time.monotonic() + seconds

@@ -59,7 +59,7 @@ def undisturbed(tmp_path_factory):
 def stop(job, who, number, moment="epoch 1 step 1"):
     """Send a signal to a worker or server; without a launcher to the one process."""
     job.wait_for(moment)
-    os.kill(min(job.role(who)) if who else job.pid, number)
+    os.kill(job.top(who) if who else job.pid, number)
 
 
 def test_a_program_told_to_stop_within_an_epoch_ends_like_one_that_was_not(tmp_path, undisturbed):

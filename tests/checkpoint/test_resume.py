@@ -33,7 +33,7 @@ def undisturbed(tmp_path_factory):
 
 def process_of(job, rank):
     """The process of a worker; without a launcher it is the only one."""
-    return job.pid if rank < 0 else min(job.role(f"worker-{rank}"))
+    return job.pid if rank < 0 else job.top(f"worker-{rank}")
 
 
 HOROVOD = ("--kv-store", "horovod")

@@ -112,7 +112,7 @@ def test_flags_that_do_not_go_together_are_refused(beginning):
 def test_flags_that_do_not_go_with_the_devices_are_refused(beginning):
     words, kind, num_devices = DEVICE_CASES[beginning]
     args = parse(words.split())
-    without_avx512 = mock.patch.object(Path, "read_text", lambda _: "flags\t\t: fpu avx2\n")
+    without_avx512 = mock.patch.object(Path, "read_text", lambda *_, **__: "flags\t\t: fpu avx2\n")
     with without_avx512, pytest.raises(UsageError, match=message(DEVICE_CHECKS, beginning)):
         check_devices(args, kind, num_devices)
 

@@ -65,7 +65,7 @@ def test_it_trains_on_hosts(tmp_path, through_servers, workers):
 def test_a_killed_worker_ends_the_job_and_is_named(tmp_path, rank):
     job = Job(tmp_path, "-n", 2, "-s", 0, *TRAIN, *LONG)
     job.wait_for("Batch [2]")
-    os.kill(min(job.role(f"worker-{rank}")), signal.SIGKILL)
+    os.kill(job.top(f"worker-{rank}"), signal.SIGKILL)
     job.finish(30)
     assert job.status == 137, job.text()
     assert f"worker {rank} on localhost: was killed by SIGKILL" in job.last_words()
@@ -125,7 +125,7 @@ def test_a_job_that_lost_a_worker_is_started_again(tmp_path):
     more = ("--num-epochs", 6, "--disp-batches", 1, "--model-prefix", tmp_path / "m")
     job = Job(tmp_path, *words, *RING, *more)
     job.wait_for("Epoch[1] Batch [1]")  # worker 0 has saved: the step before needed its gradients
-    os.kill(min(job.role("worker-1")), signal.SIGKILL)
+    os.kill(job.top("worker-1"), signal.SIGKILL)
     job.finish(100)
     assert job.status == 0 and "Resumed from" in job.text(), job.text()
 

@@ -95,7 +95,7 @@ def test_the_main_job_trains_on_two_hosts_as_it_does_by_ssh(tmp_path, by_ssh, sy
 def test_a_killed_worker_ends_the_job_with_its_status(tmp_path, system):
     job = start(tmp_path, system, shell(other="echo up; exec sleep 60"))
     job.wait_for("[worker 1 d2] up")
-    os.kill(min(job.role("worker-1")), signal.SIGKILL)
+    os.kill(job.top("worker-1"), signal.SIGKILL)
     job.finish(60)
     assert job.status == 137, job.text()
     assert "worker 1 on d2: was killed by SIGKILL" in job.last_words()

@@ -32,7 +32,7 @@ def test_a_failed_worker_ends_the_job_with_its_status(tmp_path):
 def test_a_killed_process_gives_128_plus_the_signal(tmp_path, role):
     job = Job(tmp_path, "-n", 2, "--no-check", shell(other="echo up; sleep 60"))
     job.wait_for(f"[{role.replace('-', ' ')}] up")
-    os.kill(min(job.role(role)), signal.SIGKILL)
+    os.kill(job.top(role), signal.SIGKILL)
     assert job.wait() == 137
     assert f"{role.replace('-', ' ')} on localhost: was killed by SIGKILL" in job.last_words()
     assert not job.left()
@@ -153,7 +153,7 @@ def test_a_script_in_a_pipe_saves_on_any_request_and_tee_writes_its_last_line(
     """Also if only the shell is asked that was started, whose number job.json names."""
     job = Job(tmp_path, "-n", 1, "-s", 1, "--no-check", f"{saving[1]} 2>&1 | tee {saving[1]}.log")
     job.wait_for("[worker 0] up")
-    os.kill(min(job.role("worker-0")) if to_shell else job.pid, number)
+    os.kill(job.top("worker-0") if to_shell else job.pid, number)
     assert job.wait() == 75, job.text()
     assert job.stdout.count("[worker 0] asked") == 1
     assert (tmp_path / "train.sh.log").read_text().endswith("saved\n")

@@ -94,7 +94,7 @@ def test_the_main_job_trains_on_two_hosts_as_it_does_by_ssh(tmp_path):
 
 def test_a_killed_worker_ends_the_job_with_its_status(tmp_path):
     job, host = running(tmp_path)
-    os.kill(min(job.role("worker-1")), signal.SIGKILL)
+    os.kill(job.top("worker-1"), signal.SIGKILL)
     job.finish(60)
     assert job.status == 137, job.text()
     assert f"worker 1 on {host['1']}: was killed by SIGKILL" in job.last_words()

@@ -88,12 +88,17 @@ def texts_of(cell):
                 yield re.sub(r"base64,[\w+/=]*", "", content)
 
 
+def without_tags(page):
+    """The text of a page of HTML."""
+    return html.unescape(re.sub("<.*?>", "", page))
+
+
 def shown_sources(notebook):
     """The source of each function that the notebook displays."""
     for cell in code_cells(notebook):
         pages = [output.get("data", {}).get("text/html", "") for output in cell.outputs]
         if re.search(r"^show\(", cell.source, flags=re.M):
-            yield from (html.unescape(re.sub("<.*?>", "", page)) for page in pages if page)
+            yield from (without_tags(page) for page in pages if page)
 
 
 def code_lines(source):
@@ -262,8 +267,9 @@ def test_a_committed_notebook_shows_the_code_of_today(name):
     shows = [pair for pair in pairs if re.search(r"^show\(", pair[0].source, flags=re.M)]
     nothing_else = r"((show\(.*\)|import .*|from .*|)\n?)+"
     shown = [pair for pair in shows if re.fullmatch(nothing_else, pair[0].source)]
-    for old, new in shown:
-        assert list(texts_of(old)) == list(texts_of(new)), f"run `make notebooks`: {old.source}"
+    for old, new in shown:  # another version of Pygments has other colours
+        then, now = (list(map(without_tags, texts_of(cell))) for cell in (old, new))
+        assert then == now, f"run `make notebooks`: {old.source}"
 
 
 @every_notebook
