@@ -27,8 +27,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import DiffLexer, PythonLexer
 
 ROOT = Path(__file__).resolve().parent.parent
-# The lesson, and what notebooks look at: none of it is installed.
-FOLDERS = ("cifar10_dist", "notebooks/programs", "benchmarks", "tools")
+# The lesson, and what notebooks start, import and look at: none of it is installed.
+FOLDERS = ("cifar10_dist", "notebooks/programs", "notebooks/experiments", "benchmarks", "tools")
 sys.path += [str(ROOT / folder) for folder in FOLDERS]
 STARTED = time.time()
 OWN = {}  # the folders of this kernel, by name: path, and the open file that says whose they are

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import mean
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path += [str(ROOT / "benchmarks"), str(ROOT / "notebooks" / "programs")]
+sys.path += [str(ROOT / "benchmarks"), str(ROOT / "notebooks" / "experiments")]
 
 from roofline import DEVICES, LINKS, NETWORKS, REACHED  # noqa: E402
 

@@ -5,8 +5,8 @@ import json
 import re
 
 from checks import say
+from experiments.stale_toy import largest_rate
 from helpers import ROOT, own_folder, run_quietly
-from programs.stale_toy import largest_rate
 
 # Printed by three workers that push 1, 10 and 100, one of which pushed once more.
 STRANGERS_LOG = """\

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from programs.stale_toy import average_of_random, descend, largest_rate, with_momentum
+from experiments.stale_toy import average_of_random, descend, largest_rate, with_momentum
 
 TIME_BUDGET_S = 10
 

@@ -58,11 +58,11 @@ def seen(browsed, what):
 
 def test_links_to_files_lead_to_their_pages_and_others_stay():
     wanted = set()
-    text = "[a](programs/lab.py) [b](programs/own) [c](https://d.e/f.py) [g](gone.py) [h](#i)"
+    text = "[a](experiments/lab.py) [b](programs/own) [c](https://d.e/f.py) [g](gone.py) [h](#i)"
     changed = relink(text, ROOT / "notebooks" / "README.md", wanted, set())
     expected = text.replace("lab.py", "lab.py.md").replace("own", "own/index.md")
     assert changed == expected
-    assert wanted == {ROOT / "notebooks/programs/lab.py", ROOT / "notebooks/programs/own"}
+    assert wanted == {ROOT / "notebooks/experiments/lab.py", ROOT / "notebooks/programs/own"}
 
 
 def test_without_the_environment_of_the_programs_one_line_says_so(tmp_path):
