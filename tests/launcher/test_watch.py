@@ -231,9 +231,12 @@ def test_a_host_that_does_not_answer_a_question_is_named(watch):
 
 
 def test_a_host_that_falls_silent_is_lost(watch):
-    status, said = watch(working(exits(0, 40), silent_at_s=20))
+    world = working(exits(0, 40), silent_at_s=20)
+    world.acts["scheduler"] = [writes(CAME, 1)]
+    status, said = watch(world)
     assert status == 255
-    assert "localhost: not heard of for 10 s" in said
+    assert said.startswith("[launch] localhost: not heard of for 10 s\n")
+    assert "MXNet stayed as it is" not in said  # that is told at a worker's end
 
 
 @pytest.mark.parametrize(

@@ -264,9 +264,13 @@ class Attempt:
         self.members.tell_passed_over()
 
     def tell_unprepared(self):
-        """Name the workers that made a store, and whose MXNet nothing has made right."""
+        """Name the workers that made a store, and whose MXNet nothing has made right.
+
+        Of one whose end was not heard of, as its host is away, that is not known.
+        """
         workers = [m for m in self.members.by_name.values() if m.process.role == "worker"]
-        names = ", ".join(str(m.process) for m in workers if not m.prepared)
+        ended = [m for m in workers if m.ended is not None]
+        names = ", ".join(str(m.process) for m in ended if not m.prepared)
         is_wanted = not self.job.options.no_prepare and self.watch.registration.has_workers()
         if names and is_wanted:
             self.console.say(UNPREPARED.format(names))
