@@ -123,10 +123,11 @@ test-bare: ## run train and test on a bare Debian, as root on Linux (TESTS=, SUI
 test-gpu-install: ## install the GPU packages and import them, without a GPU (2 GB)
 	@sh tests/gpu_install/run.sh "$(START)"
 
-lint: setup ## check the style of the code, and the types of gluon_dist
+lint: setup ## check the style of the code, and the types of gluon_dist; print how long things are
 	@.venv/bin/python -m ruff check .
 	@.venv/bin/python -m ruff format --check .
 	@.venv/bin/python -m mypy
+	@.venv/bin/python tests/lengths.py
 
 clean: ## remove .venv and everything built
 	rm -rf .venv .venv-peers .venv-site .venv-nbgrader .venv.lock build *.egg-info .pytest_cache .ruff_cache .hypothesis

@@ -26,7 +26,7 @@ from loader import create_loaders
 from networks.create import create_network
 from networks.mirror import network_to_test
 from run.precision import use_mixed_precision
-from run.progress import measure_reading
+from run.reading import measure_reading
 from run.resume import begin_or_resume
 from run.trainer import create_trainer
 from run.training_run import TrainingRun, introduce

@@ -5,7 +5,7 @@ from gluon_dist.workers.group import devices
 
 import mxnet as mx
 
-from command_line.parse import check_devices
+from command_line.checks import check_devices
 
 
 def choose_devices(args):

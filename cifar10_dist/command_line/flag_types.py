@@ -41,14 +41,25 @@ def compression(text):
 path = _value(str, bool, "a path: is a variable not set?")
 positive = _value(int, lambda x: 0 < x <= HIGHEST, f"a whole number from 1 to {HIGHEST}")
 count = _value(int, lambda x: 0 <= x <= HIGHEST, f"a whole number from 0 to {HIGHEST}")
-positive_float = _value(float, lambda x: SMALL <= x <= LARGE, f"a number above 0 ({SMALL} to {LARGE})")
-not_negative = _value(float, lambda x: x == 0 or SMALL <= x <= LARGE, f"0, or a number from {SMALL} to {LARGE}")
+positive_float = _value(
+    float, lambda x: SMALL <= x <= LARGE, f"a number above 0 ({SMALL} to {LARGE})")
+not_negative = _value(
+    float, lambda x: x == 0 or SMALL <= x <= LARGE, f"0, or a number from {SMALL} to {LARGE}")
 below_one = _value(float, lambda x: x == 0 or SMALL <= x < 1, "a number of at least 0 and below 1")
 fraction = _value(float, lambda x: SMALL <= x <= 1, "a fraction in (0, 1], such as 0.75")
 
-gpu_list = _values(int, lambda v: min(v, default=0) >= 0 and len(set(v)) == len(v), "a list of GPUs such as 0,1")
-epochs = _values(int, lambda v: min(v, default=1) > 0 and list(v) == sorted(set(v)), "a list of increasing epochs such as 30,60")
-shape = _values(int, lambda v: len(v) == 3 and v[0] == 3 and min(v) > 0, "a shape of colour images such as 3,32,32")
-triple = _values(float, lambda v: len(v) == 3 and all(abs(x) <= LARGE for x in v), "three numbers such as 123.68,116.78,103.94")
-positive_triple = _values(float, lambda v: len(v) == 3 and all(SMALL <= x <= LARGE for x in v), "three numbers above 0 such as 58.4,57.1,57.4")
+gpu_list = _values(
+    int, lambda v: min(v, default=0) >= 0 and len(set(v)) == len(v), "a list of GPUs such as 0,1")
+epochs = _values(
+    int, lambda v: min(v, default=1) > 0 and list(v) == sorted(set(v)),
+    "a list of increasing epochs such as 30,60")
+shape = _values(
+    int, lambda v: len(v) == 3 and v[0] == 3 and min(v) > 0,
+    "a shape of colour images such as 3,32,32")
+triple = _values(
+    float, lambda v: len(v) == 3 and all(abs(x) <= LARGE for x in v),
+    "three numbers such as 123.68,116.78,103.94")
+positive_triple = _values(
+    float, lambda v: len(v) == 3 and all(SMALL <= x <= LARGE for x in v),
+    "three numbers above 0 such as 58.4,57.1,57.4")
 # fmt: on

@@ -1,13 +1,13 @@
-"""Reading the command line: the parser, the checks and the defaults, all from ``FLAGS``."""
+"""Reading the command line: the parser of the table ``FLAGS``, then defaults and checks."""
 
 import argparse
 import difflib
 
 from gluon_dist.common.errors import UsageError
-from gluon_dist.common.messages import warn
-from gluon_dist.setup.environment import is_first_worker
 
-from command_line.flags import ALL, FLAGS, WITHOUT_EFFECT, attribute_of
+from command_line.checks import check
+from command_line.defaults import fill_in, warn_of_older_examples
+from command_line.flags import ALL, FLAGS, WITHOUT_EFFECT
 
 DESCRIPTION = """\
 Train a network on CIFAR-10, on one device, several devices, or several workers.
@@ -46,29 +46,10 @@ def parse_args(argv=None):
     if unknown:
         name = unknown[0].partition("=")[0]
         raise UsageError(f"unknown argument {name!r}{_suggestion(name)}")
-    args = _fill_in(given)
-    _check(args, given)
-    _warn(given)
+    args = fill_in(given)
+    check(args, given)
+    warn_of_older_examples(given)
     return args
-
-
-def check_devices(args, kind, num_devices):
-    """See that the flags go with this worker's devices.
-
-    Parameters
-    ----------
-    args : argparse.Namespace
-    kind : {'cpu', 'gpu'}
-    num_devices : int
-
-    Raises
-    ------
-    UsageError
-    """
-    for flag in ALL:
-        for is_wrong, message in flag.device_checks:
-            if is_wrong(args, kind, num_devices):
-                raise UsageError(message.format(num_devices=num_devices, **vars(args)))
 
 
 class Parser(argparse.ArgumentParser):
@@ -105,7 +86,7 @@ def _suggestion(name):
 
 def _add(group, flag):
     options = {"metavar": flag.shown, "help": flag.help}
-    if flag.default not in (None, "") and not callable(flag.default):
+    if flag.default not in (None, ""):
         options["help"] += f"; default {flag.default}"
     if isinstance(flag.takes, tuple):
         options.update(choices=flag.takes, type=type(flag.takes[0]))
@@ -114,42 +95,3 @@ def _add(group, flag):
     if flag.alone is not None:
         options.update(nargs="?", const=flag.alone)
     group.add_argument(*flag.names.split(), **options)
-
-
-def _fill_in(given):
-    """Return all values: those given, and the defaults of the others."""
-    values, functions = dict(vars(given)), {}
-    for flag in ALL:
-        if flag.of(given) is None:
-            has_other = given.network == "fast" and flag.fast is not None
-            default = flag.fast if has_other else flag.default
-            if isinstance(default, str) and callable(flag.takes):
-                default = flag.takes(default)
-            (functions if callable(default) else values)[attribute_of(flag.name)] = default
-    for name, default in functions.items():  # in the table's order, for they see those before
-        values[name] = default(argparse.Namespace(**values))
-    return argparse.Namespace(**values)
-
-
-def _check(args, given):
-    for flag in ALL:
-        is_given = flag.of(given) is not None
-        if flag.excludes and is_given and getattr(given, attribute_of(flag.excludes)):
-            raise UsageError(f"{flag.name} and {flag.excludes} exclude each other")
-        for is_wrong, message in flag.checks:
-            if is_wrong(args):
-                raise UsageError(message.format(**vars(args)))
-
-
-def _warn(given):
-    """Tell of flags without effect, and of defaults that MXNet's older examples did not have."""
-    useless = [name for name in WITHOUT_EFFECT if hasattr(given, attribute_of(name))]
-    if useless:
-        warn(f"no effect here: {' '.join(useless)}")
-    others = [
-        f"{flag.name} {flag.default} (there {flag.older[1]})"
-        for flag in ALL
-        if flag.older and flag.older[0](given) and given.network != "fast"
-    ]
-    if others and is_first_worker():
-        warn(f"other defaults than in MXNet's older examples: {', '.join(others)}")

@@ -20,7 +20,7 @@ from gluon_dist.setup.finder import register as _register
 _register()
 
 _HOMES = {
-    "Batch": "workers.loader",
+    "Batch": "workers.batch",
     "Checkpoint": "checkpoint.job",
     "Trainer": "exchange.trainer",
     "UsageError": "common.errors",
@@ -48,13 +48,13 @@ if TYPE_CHECKING:  # the same for who reads types
     from gluon_dist.exchange.freshness import backward as backward
     from gluon_dist.exchange.trainer import Trainer as Trainer
     from gluon_dist.setup.changes import explain as explain
+    from gluon_dist.workers.batch import Batch as Batch
     from gluon_dist.workers.group import devices as devices
     from gluon_dist.workers.group import local_rank as local_rank
     from gluon_dist.workers.group import local_size as local_size
     from gluon_dist.workers.group import rank as rank
     from gluon_dist.workers.group import size as size
     from gluon_dist.workers.group import store as store
-    from gluon_dist.workers.loader import Batch as Batch
     from gluon_dist.workers.loader import DataLoader as DataLoader
     from gluon_dist.workers.metric import sync_metric as sync_metric
     from gluon_dist.workers.operations import all_gather as all_gather

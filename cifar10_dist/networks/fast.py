@@ -89,8 +89,8 @@ class FastNetwork(HybridBlock):
         patches = patches[:, :, ::2, ::2].transpose(0, 2, 3, 1, 4, 5)
         patches = patches.reshape(-1, weight.shape[1] * PATCH**2)
         values, vectors = np.linalg.eigh(patches.T @ patches / len(patches))  # from small to large
-        kept = slice(-(weight.shape[0] // 2), None)
-        patterns = (vectors[:, kept] / np.sqrt(values[kept] + 5e-4)).T
+        strongest = slice(-(weight.shape[0] // 2), None)
+        patterns = (vectors[:, strongest] / np.sqrt(values[strongest] + 5e-4)).T
         patterns = patterns.reshape(-1, *weight.shape[1:])
         weight.set_data(mx.nd.array(np.concatenate([patterns, -patterns]), dtype="float32"))
 

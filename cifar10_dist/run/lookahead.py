@@ -28,14 +28,14 @@ class Lookahead:
         is_last = number == self._num_steps
         if number % self._period and not is_last:
             return
-        kept = 1.0 if is_last else 0.95**self._period * (number / self._num_steps) ** 3
+        decay = 1.0 if is_last else 0.95**self._period * (number / self._num_steps) ** 3
         for param in self._params:
             fast = param.list_data()
             if param.name not in self.arrays:
                 self.arrays[param.name] = [data.copy() for data in fast]
                 continue
             for slow, data in zip(self.arrays[param.name], fast):
-                slow[:] = kept * slow + (1 - kept) * data
+                slow[:] = decay * slow + (1 - decay) * data
                 data[:] = slow
 
     def collect(self):

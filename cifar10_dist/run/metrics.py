@@ -114,10 +114,10 @@ def _go_on(path, start):
         rows = [_row(line) for line in lines]
         whole = [row for row, line in zip(rows, lines) if line.endswith(b"\n")]
         last = whole[-1] if whole else {"run": start.run}
-        kept = list(takewhile(lambda row: row.get("epoch", math.inf) < start.epoch, rows))
+        earlier = list(takewhile(lambda row: row.get("epoch", math.inf) < start.epoch, rows))
         is_same = last.get("run") == start.run or _is_of_this_job(last)
-        if is_same or (last.get("run", "") == start.manifest.run and len(kept) == len(whole)):
-            file.truncate(sum(map(len, lines[: len(kept)])))
+        if is_same or (last.get("run", "") == start.manifest.run and len(earlier) == len(whole)):
+            file.truncate(sum(map(len, lines[: len(earlier)])))
             return True
     _move_away(path)
     return False
@@ -140,12 +140,12 @@ def _move_away(path):
     """Move a training's files to the first ``earlier-N`` that is free beside them."""
     folder = os.path.dirname(path)
     names = (os.path.join(folder, f"earlier-{number}") for number in count(1))
-    place = next(name for name in names if not os.path.lexists(name))
-    os.mkdir(place)
+    target = next(name for name in names if not os.path.lexists(name))
+    os.mkdir(target)
     for file in glob.glob(os.path.join(glob.escape(folder), "events.out.tfevents.*")):
-        os.replace(file, os.path.join(place, os.path.basename(file)))
-    os.replace(path, os.path.join(place, FILE))
-    warn(f"--log-dir {folder}: the metrics of another training there are now in {place}")
+        os.replace(file, os.path.join(target, os.path.basename(file)))
+    os.replace(path, os.path.join(target, FILE))
+    warn(f"--log-dir {folder}: the metrics of another training there are now in {target}")
 
 
 def _beginning(epoch):

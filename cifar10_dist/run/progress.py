@@ -1,54 +1,17 @@
 """What is told about the training: lines, a bar, TensorBoard, a file of metrics."""
 
-import contextlib
 import resource
 import sys
 import time
-from pathlib import Path
 
 from gluon_dist.common.finite import warn_of_loss
 from gluon_dist.common.messages import report
 
 import mxnet as mx
-import numpy as np
 from tqdm import tqdm
 
 from run.metrics import Metrics
-
-
-def measure_reading(loader, workers, disp_batches):
-    """Read an epoch without training (``--test-io``) and print MXNet's speed lines.
-
-    Parameters
-    ----------
-    loader : loader.TrainLoader
-    workers : Workers
-    disp_batches : int
-        Batches between two lines.
-    """
-    progress = Progress(workers.rank, len(loader), disp_batches)
-    progress.epoch_started(0)
-    for steps_done, batch in enumerate(loader.epoch(0), 1):
-        labels = [] if batch.label is None else [batch.label]
-        progress.batch_done(0, steps_done, [], labels)
-    workers.barrier()
-    return 0
-
-
-@contextlib.contextmanager
-def profiled(path, rank):
-    """Write a trace of what MXNet does to a file, ``rank1_`` before its name for worker 1."""
-    if path is None:
-        yield
-        return
-    target = Path(path)
-    name = target.with_name(f"rank{rank}_{target.name}" if rank else target.name)
-    mx.profiler.set_config(profile_all=True, filename=str(name), continuous_dump=False)
-    mx.profiler.set_state("run")
-    yield
-    mx.nd.waitall()
-    mx.profiler.set_state("stop")
-    mx.profiler.dump()
+from run.scores import Scores
 
 
 class Progress:
@@ -87,9 +50,8 @@ class Progress:
         self._tells_first = is_measured and self.is_first
         self.num_steps, self.disp_batches = num_steps, disp_batches
         self._bar = None
-        self._is_logged, self._top_k = bool(log_dir), top_k
         self._metrics = Metrics(log_dir, start) if log_dir and self.is_first else None
-        self._loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()
+        self._scores = Scores(with_loss=bool(log_dir), top_k=top_k if log_dir else 0)
         self._start_clocks()
 
     def epoch_started(self, epoch):
@@ -104,19 +66,11 @@ class Progress:
             mx.nd.waitall()
             self.say(f"First batch at {time.time():.3f}")
             self._tells_first = False
-        self._seen += sum(len(y) for y in labels)
-        # Kept on the devices: reading a number here would make every step wait for the last, and
-        # adding them up there would wait for a working memory that updates may hold.
-        self._right += [out.argmax(axis=1) == y for out, y in zip(outputs, labels)]
-        if self._is_logged:
-            self._losses += [self._loss(out, y).sum() for out, y in zip(outputs, labels)]
-            if self._top_k:
-                among = (out.astype("float32").topk(k=self._top_k) for out in outputs)
-                self._among += [k == y.expand_dims(1) for k, y in zip(among, labels)]
+        self._scores.add(outputs, labels)
         if self._bar is not None:
             self._bar.update()
         if steps_done % self.disp_batches == 0 or steps_done == self.num_steps:
-            seen, right = self._seen, self._collect()
+            seen, right = self._scores.collect()
             seconds = time.time() - self._start
             if steps_done % self.disp_batches == 0 and self.is_first:
                 line = (
@@ -144,11 +98,10 @@ class Progress:
         -------
         seconds : float
         counts : ndarray, shape (4,)
-            Of this worker's examples, as they were trained: right, right among the first k, summed
-            loss, and how many. The second and third are 0 without log_dir.
+            Of this worker's examples, see :class:`run.scores.Scores`.
         """
         self._trained_s = time.time() - self._epoch_start
-        return self._trained_s, self._counts
+        return self._trained_s, self._scores.counts
 
     def epoch_done(self, epoch, result, lr, more=None):
         """Report an epoch.
@@ -214,16 +167,5 @@ class Progress:
 
     def _start_clocks(self):
         self._epoch_start = self._start = time.time()
-        self._seen, self._right, self._among, self._losses = 0, [], [], []
-        self._counts = np.zeros(4)  # of the epoch: right, right among the first k, loss, examples
+        self._scores.begin()
         self._reading_s, self._trained_s = 0.0, None
-
-    def _collect(self):
-        """Move what was counted since the last line into the epoch's sums, and return the right."""
-        right, among, loss = (
-            sum(float(part.asnumpy().sum()) for part in parts)
-            for parts in (self._right, self._among, self._losses)
-        )
-        self._counts += right, among, loss, self._seen
-        self._seen, self._right, self._among, self._losses = 0, [], [], []
-        return right

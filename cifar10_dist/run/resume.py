@@ -131,7 +131,7 @@ def begin_or_resume(args, settings, net, workers, loader, session):
         session.hold_prefix()
     start = _find_start(args, facts, net, workers)
     if start.name and workers.rank == 0:
-        _tell(start)
+        _report(start)
     if start.is_end(args.num_epochs, args.target_accuracy):
         report(f"Epoch {start.epoch - 1}: nothing is left to train")
     return start
@@ -167,7 +167,7 @@ def _find_start(args, facts, net, workers):
     return start
 
 
-def _tell(start):
+def _report(start):
     """Say what is resumed, and what is not as it was."""
     within = f" and {start.step} steps" if start.step else ""
     report(f"Resumed from {start.name}: {start.epoch} epochs{within} done")

@@ -11,13 +11,24 @@ import numpy as np
 from command_line.options import explain_defaults
 from networks.by_name import network_json
 from run.metrics import gradient_norm, run_name, train_results
-from run.progress import Progress, profiled
+from run.profiling import profiled
+from run.progress import Progress
 from run.seeds import draws_numbers, seed_step
 from run.slow_worker import SlowWorker
 from run.trainer import explain_choices
 from run.versions import all_versions
 
 STEPS_AHEAD = 2  # that Python may queue before MXNet has computed them
+# What a worker tells the others of an epoch.
+ROW = np.dtype(
+    [
+        ("samples_per_s", float),
+        ("computing_s", float),
+        ("waiting_s", float),
+        ("steps", float, 3),  # of SlowWorker.add
+        ("counts", float, 4),  # of Scores
+    ]
+)
 
 
 class TrainingRun:
@@ -52,7 +63,7 @@ class TrainingRun:
         )
         self._epoch, self._steps_done = start.epoch, start.step  # where the loop is
         self.is_over, self._queued = False, deque()
-        self._trained = 0.0, (), ()  # of an epoch: seconds, what was counted, what its steps took
+        self._seconds, self._counts, self._steps = 0.0, (), ()  # of an epoch, see save_if_stopped
         self._slow_worker = SlowWorker()
         self._advice = "try a lower --lr"  # against infinite weights
         if args.gc_type == "fp16":
@@ -124,7 +135,8 @@ class TrainingRun:
         self._queued.clear()
         check_parameters(self._net, f"Epoch {epoch}", self._advice)
         # All is computed: the check has waited for it.
-        self._trained = *self._progress.trained(), self._trainer.exchange.measure_steps()
+        self._seconds, self._counts = self._progress.trained()
+        self._steps = self._trainer.exchange.measure_steps()
         return self._saver.stopped_within(epoch, self._steps_done)
 
     def is_test_due(self, epoch):
@@ -172,20 +184,21 @@ class TrainingRun:
             A line about a worker that all others wait for.
         """
         found = self._trainer.measure_staleness()
-        seconds, counts, steps = self._trained
-        computing, waiting = np.reshape(steps, (-1, 2)).T
-        waited, speed = waiting.sum(), counts[-1] / max(seconds, 1e-9)
+        computing, waiting = np.reshape(self._steps, (-1, 2)).T
+        waited = waiting.sum()
+        speed = self._counts[-1] / max(self._seconds, 1e-9)
         described = self._slow_worker.add(computing[1:])
-        rows = self._workers.all_gather([speed, seconds - waited, waited, *described, *counts])
-        for rank, (speed, computed, waited) in enumerate(rows[:, :3]):
-            found[f"samples_per_s_worker_{rank}"] = speed
-            if steps:
-                found[f"seconds_computing_worker_{rank}"] = computed
-                found[f"seconds_waiting_worker_{rank}"] = waited
+        row = np.array((speed, self._seconds - waited, waited, described, self._counts), ROW)
+        rows = self._workers.all_gather(row[None].view(float)).view(ROW)[:, 0]
+        for rank, row in enumerate(rows):
+            found[f"samples_per_s_worker_{rank}"] = row["samples_per_s"]
+            if self._steps:
+                found[f"seconds_computing_worker_{rank}"] = row["computing_s"]
+                found[f"seconds_waiting_worker_{rank}"] = row["waiting_s"]
         if self._args.log_dir:
-            found.update(train_results(rows[:, 6:].sum(axis=0), self._args.top_k))
+            found.update(train_results(rows["counts"].sum(axis=0), self._args.top_k))
             found["gradient_norm"] = gradient_norm(self._trainer)
-        return found, self._slow_worker.judge(rows[:, 3:6])
+        return found, self._slow_worker.judge(rows["steps"])
 
 
 def introduce(args, net, images, loader, trainer, workers):

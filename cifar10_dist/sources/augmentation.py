@@ -8,7 +8,7 @@ import mxnet as mx
 import numpy as np
 
 PIECE = 64  # images at a time, so that they stay in the processor's cache
-FINE = 2**20  # places to draw from if the images have different sizes
+FINE = 2**20  # offsets to draw from if the images have different sizes
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class Augmentation:
         (seed, epoch, example) alone, not on the worker that sees the example. An image that is
         flipped in one epoch is not flipped in the next (Jordan 2024, arXiv 2404.00498).
         """
-        place = np.random.RandomState([seed, epoch, 1]).randint(0, self._places, (length, 2))
+        place = np.random.RandomState([seed, epoch, 1]).randint(0, self._num_offsets, (length, 2))
         first = np.random.RandomState([seed, 0, 2]).randint(0, 2, (length, 1))
         return np.concatenate([place, (first + epoch) % 2], axis=1)
 
     @property
-    def _places(self):
+    def _num_offsets(self):
         return FINE if self.shape else 2 * self.pad + 1
 
     def change(self, images, draws=None):
@@ -76,7 +76,7 @@ class Augmentation:
             images.strides[:1] + images.strides[2:] + images.strides[1:],
             writeable=False,
         )
-        top, left = (draws[:, :2] * crops // self._places).T
+        top, left = (draws[:, :2] * crops // self._num_offsets).T
         return windows[np.arange(len(images)), top, left]
 
     def scale(self, images, out=None):

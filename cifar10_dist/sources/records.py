@@ -22,7 +22,7 @@ GAPS = 1000  # of an index, the widest, in which records that it leaves out are 
 
 
 def walk(path):
-    """Yield the position and the bytes of each record of a file.
+    """Yield the offset and the bytes of each record of a file.
 
     Raises
     ------
@@ -33,10 +33,10 @@ def walk(path):
     try:
         open(path, "rb").close()  # MXNet would read a folder as an empty file
         file = recordio.MXRecordIO(path, "r")
-        place = _tell(file)
+        offset = _tell(file)
         for record in iter(file.read, None):
-            yield place, record
-            place = _tell(file)
+            yield offset, record
+            offset = _tell(file)
             number += 1
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
@@ -53,17 +53,17 @@ def walk(path):
 
 
 def find_records(path):
-    """Return the positions of all records: from the index file if it is good, else by a walk."""
+    """Return the offsets of all records: from the index file if it is good, else by a walk."""
     index = Path(path).with_suffix(".idx")
     if index.is_file():
         try:
             file = recordio.MXIndexedRecordIO(str(index), path, "r")
-            places = np.unique(list(file.idx.values()))
-            if places[0] == 0 and _leaves_none_out(file, places, os.path.getsize(path)):
-                return places
+            offsets = np.unique(list(file.idx.values()))
+            if offsets[0] == 0 and _covers_file(file, offsets, os.path.getsize(path)):
+                return offsets
         except (OSError, ValueError, IndexError, mx.MXNetError):
             pass  # the index or the file is damaged: the walk finds out which
-    return np.array([place for place, _ in walk(path)])
+    return np.array([offset for offset, _ in walk(path)])
 
 
 def record_files(text):
@@ -103,12 +103,12 @@ class RecordImages:
 
     def __init__(self, paths, image_shape, num_examples=None):
         self.paths, self.image_shape = record_files(paths), tuple(image_shape)
-        places = [find_records(path) for path in self.paths]
-        self._ends = np.cumsum([len(part) for part in places])  # numbers at which files end
-        self._places = np.concatenate(places)
-        if num_examples and num_examples > len(self._places):
-            raise UsageError(f"--num-examples {num_examples}: {paths} has {len(self._places)}")
-        self._places = self._places[:num_examples]
+        offsets = [find_records(path) for path in self.paths]
+        self._ends = np.cumsum([len(part) for part in offsets])  # numbers at which files end
+        self._offsets = np.concatenate(offsets)
+        if num_examples and num_examples > len(self._offsets):
+            raise UsageError(f"--num-examples {num_examples}: {paths} has {len(self._offsets)}")
+        self._offsets = self._offsets[:num_examples]
         self._files = [recordio.MXRecordIO(path, "r") for path in self.paths]
         self._lock = threading.Lock()
         # Pillow decodes without Python's lock; for small images threads cost more than they gain.
@@ -116,7 +116,7 @@ class RecordImages:
         self._map = map if is_small else ThreadPoolExecutor(_num_threads()).map
 
     def __len__(self):
-        return len(self._places)
+        return len(self._offsets)
 
     def __getitem__(self, numbers):
         contents = [self.read(number)[1] for number in numbers]
@@ -136,7 +136,7 @@ class RecordImages:
         try:
             with self._lock:
                 file = self._files[self._file_of(number)]
-                _seek(file, self._places[number])
+                _seek(file, self._offsets[number])
                 record = file.read()
             header, content = recordio.unpack(record)
         except mx.MXNetError:
@@ -227,25 +227,25 @@ def _turned(image):
     return image
 
 
-def _leaves_none_out(file, places, size):
+def _covers_file(file, offsets, size):
     """Tell whether one record fills each of the widest gaps of an index, and the last its gap."""
-    ends = np.append(places[1:], size)
-    for number in [*np.argsort(ends - places)[-GAPS:], -1]:
-        _seek(file, places[number])
+    ends = np.append(offsets[1:], size)
+    for number in [*np.argsort(ends - offsets)[-GAPS:], -1]:
+        _seek(file, offsets[number])
         if file.read() is None or _tell(file) != ends[number]:
             return False
     return True
 
 
-def _seek(file, place):
-    place = ctypes.c_size_t(int(place))
-    mx.base.check_call(mx.base._LIB.MXRecordIOReaderSeek(file.handle, place))
+def _seek(file, offset):
+    offset = ctypes.c_size_t(int(offset))
+    mx.base.check_call(mx.base._LIB.MXRecordIOReaderSeek(file.handle, offset))
 
 
 def _tell(file):
-    place = ctypes.c_size_t()
-    mx.base.check_call(mx.base._LIB.MXRecordIOReaderTell(file.handle, ctypes.byref(place)))
-    return place.value
+    offset = ctypes.c_size_t()
+    mx.base.check_call(mx.base._LIB.MXRecordIOReaderTell(file.handle, ctypes.byref(offset)))
+    return offset.value
 
 
 def _num_threads():

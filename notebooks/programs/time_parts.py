@@ -23,7 +23,7 @@ from command_line.devices import choose_devices
 from command_line.parse import parse_args
 from loader import create_loaders
 from networks.create import create_network
-from run.progress import profiled
+from run.profiling import profiled
 from run.trainer import create_trainer
 from sources.images import ImageSource
 from training import CrossEntropy, forward_backward, split_batch

@@ -21,7 +21,8 @@ import mxnet as mx
 from mxnet.contrib.amp.amp import bfloat16
 
 import lesson  # noqa: F401
-from command_line.parse import check_devices, parse_args
+from command_line.checks import check_devices
+from command_line.parse import parse_args
 from loader import EvalLoader, create_loaders
 from networks.create import create_network
 from run.precision import use_mixed_precision

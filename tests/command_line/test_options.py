@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from command_line.defaults import FAST
 from command_line.flags import ALL
 from command_line.options import STEERING, explain_defaults, options_of
 from command_line.parse import parse_args
@@ -42,7 +43,8 @@ def test_options_have_the_names_that_an_earlier_version_saved():
 
 def test_options_that_change_the_training_are_among_those_of_all_workers():
     assert {"--lr", "--dtype", "--random-crop"} < set(STEERING) < options("").keys()
-    fast = {flag.name for flag in ALL if flag.fast is not None}
+    assert {flag.attribute for flag in ALL} > FAST.keys()
+    fast = {flag.name for flag in ALL if flag.attribute in FAST}
     assert fast - set(STEERING) == {"--flip-test"}
 
 

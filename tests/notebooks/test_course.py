@@ -1,15 +1,13 @@
-"""The course as a whole: its length, its words in order, and each thing taught once."""
+"""The course as a whole: its words in order, and each thing taught once."""
 
 import re
 from collections import Counter
-from statistics import median
 
 import pytest
 
 from notebooks.test_notebooks import (
     FOLDER,
     NOTEBOOKS,
-    code_cells,
     committed,
     every_notebook,
     shown_sources,
@@ -17,10 +15,6 @@ from notebooks.test_notebooks import (
 )
 
 TIME_BUDGET_S = 5
-WORDS = dict.fromkeys(NOTEBOOKS, 2000)  # of all Markdown, at most
-WORDS.update({name: 1500 for name in NOTEBOOKS if name[:2] == "00"})
-WORDS.update({name: 2500 for name in NOTEBOOKS if name[:2] in ("04", "05", "07")})
-LONGEST_CELL, MEDIAN_CELL = 15, 5  # lines
 EVERYDAY = {"device", "step", "epoch", "batch size", "worker", "server", "push, pull", "Trainer"}
 
 
@@ -32,17 +26,6 @@ def glossary():
     text = (FOLDER / "README.md").read_text(encoding="utf-8")
     table = text.split("## Glossary")[1].split("\n## ")[0]
     return [row.split("|")[1].strip().strip("`") for row in table.splitlines() if "|" in row][2:]
-
-
-@every_notebook
-def test_a_notebook_is_not_longer_than_an_evening_allows(name):
-    assert len(" ".join(markdown(name)).split()) <= WORDS[name]
-
-
-@every_notebook
-def test_code_cells_are_short(name):
-    lengths = [len(cell.source.splitlines()) for cell in code_cells(committed(name))]
-    assert max(lengths) <= LONGEST_CELL and median(lengths) <= MEDIAN_CELL
 
 
 @every_notebook

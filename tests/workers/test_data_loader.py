@@ -8,7 +8,7 @@ import sys
 import time
 
 import gluon_dist as gd
-from gluon_dist.workers.loader import Batch
+from gluon_dist.workers.batch import Batch
 
 import mxnet as mx
 import numpy as np

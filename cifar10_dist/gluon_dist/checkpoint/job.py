@@ -22,7 +22,8 @@ from gluon_dist.exchange.trainer import Trainer
 from gluon_dist.setup import environment
 from gluon_dist.setup.exceptions import tell_mistakes_in_a_line
 from gluon_dist.workers import group
-from gluon_dist.workers.loader import Batch, DataLoader
+from gluon_dist.workers.batch import Batch
+from gluon_dist.workers.loader import DataLoader
 from gluon_dist.workers.operations import compare
 from gluon_dist.workers.workers import OTHERS_WAIT_S
 
@@ -225,7 +226,7 @@ class Checkpoint:
 
         Yields
         ------
-        gluon_dist.workers.loader.Batch
+        gluon_dist.workers.batch.Batch
 
         Raises
         ------

@@ -8,7 +8,7 @@ the first layers' sums are sent before others, so that the next step can begin e
 ByteScheduler, Peng et al. 2019, doi 10.1145/3341301.3359642).
 """
 
-from gluon_dist.exchange.exchange import Exchange, place
+from gluon_dist.exchange.exchange import Exchange, attach_gradients
 from gluon_dist.setup.environment import num_servers, uses_p3
 
 import mxnet as mx
@@ -40,7 +40,7 @@ class Buckets(Exchange):
 
     def __init__(self, bucket_bytes=None):
         self._bucket_bytes, self.buckets, self.overtakes = bucket_bytes, [], False
-        self.places = []
+        self.attached = []
 
     def move_gradients(self, params):
         """Place the gradients of neighbouring layers in one array on each device."""
@@ -93,8 +93,8 @@ class Buckets(Exchange):
         bucket = self._new_bucket(spans[-1][2], spans[0][0].list_data())
         for param, start, stop in spans:
             grads = [flat[start:stop].reshape(param.shape) for flat in bucket]
-            self.places.append((param, grads))
-            place(param, grads)
+            self.attached.append((param, grads))
+            attach_gradients(param, grads)
         return bucket
 
 

@@ -15,12 +15,12 @@ class Exchange:
     rescale : float
         What the sums will be multiplied by when weights are updated: 1 / batch size. The Trainer
         writes it before every :meth:`add_up`; None where it does not know it yet.
-    places : list of tuple
+    attached : list of tuple
         Parameters, and the arrays that hold their gradients, one for each device; those alone that
         must lie there.
     """
 
-    places = ()
+    attached = ()
 
     rescale = 1.0
 
@@ -55,7 +55,7 @@ class Exchange:
         return []
 
 
-def place(param, grads):
+def attach_gradients(param, grads):
     """Let backward write the gradient of a parameter to these arrays, one for each device.
 
     They begin with what is there now. A frozen parameter, whose ``grad_req`` is null, has none.

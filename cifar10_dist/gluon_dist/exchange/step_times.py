@@ -33,7 +33,7 @@ class Timed(Exchange):
         """Let the exchange do so."""
         self._params = params
         self._exchange.move_gradients(params)
-        self.places = self._exchange.places
+        self.attached = self._exchange.attached
 
     def connect(self, workers):
         """Connect the exchange, and start the clock."""

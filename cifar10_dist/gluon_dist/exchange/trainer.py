@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Tuple, Union
 from gluon_dist.common import protocols
 from gluon_dist.exchange import optimizer_state
 from gluon_dist.exchange.choice import check_compression, choose_exchange
-from gluon_dist.exchange.exchange import Exchange, place
+from gluon_dist.exchange.exchange import Exchange, attach_gradients
 from gluon_dist.exchange.freshness import (
     Marks,
     is_fresh,
@@ -393,7 +393,7 @@ class Trainer(mx.gluon.Trainer):
                 "had no example: say in_units, in_channels"
             )
         self._marks.bring_back(with_sums=False)
-        self._settle_places()
+        self._attach_again()
         self._settle_freshness()
         self.exchange.rescale = self._scale / self._batch_size if self._batch_size else None
         self.exchange.add_up()
@@ -403,13 +403,13 @@ class Trainer(mx.gluon.Trainer):
         reached = any(flag for param in self.learned for flag in is_fresh(param))
         return self._workers.all_reduce([reached])[0] > 0
 
-    def _settle_places(self):
+    def _attach_again(self):
         """Bring gradients back to where they are added up: ``grad_req`` and casts move them.
 
         All workers have made the same changes.
         """
         moved = [
-            (param, grads) for param, grads in self.exchange.places if param._grad is not grads
+            (param, grads) for param, grads in self.exchange.attached if param._grad is not grads
         ]
         if {*self.learned} - {*self._in_order} or any(
             param._grad and param._grad[0].dtype != grads[0].dtype for param, grads in moved
@@ -417,7 +417,7 @@ class Trainer(mx.gluon.Trainer):
             self._connect()
             return
         for param, grads in moved:
-            place(param, grads)
+            attach_gradients(param, grads)
             for grad in grads if param.grad_req == "null" else ():
                 grad[:] = 0  # sums of sums would grow
 

@@ -7,8 +7,8 @@ import json
 import re
 
 from gluon_dist.setup.exceptions import Refused
+from gluon_dist.setup.shared_store import LAST_KEY
 
-LAST_KEY = 215_327  # ps-lite multiplies keys by 9973 in 32 bits
 PARAMETERS = (
     "the Trainer's parameter {} is {} on worker 0, but {} on worker {}. MXNet adds up the "
     "gradients of the n-th parameters: build the network alike on all workers, with names that do "
@@ -28,12 +28,7 @@ def compare_parameters(mxnet):
     """
     store_class, trainer_class = mxnet.kvstore.KVStore, mxnet.gluon.Trainer
     comparison = Comparison(mxnet)
-    compress, init_kvstore = store_class.set_gradient_compression, trainer_class._init_kvstore
-
-    @functools.wraps(compress)
-    def compress_and_note(self, compression_params):
-        comparison.is_exact = False
-        compress(self, compression_params)
+    init_kvstore = trainer_class._init_kvstore
 
     @functools.wraps(init_kvstore)
     def init_and_compare(self):
@@ -56,27 +51,22 @@ def compare_parameters(mxnet):
 
         return call_with_same_texts
 
-    store_class.set_gradient_compression = compress_and_note
     store_class.init = with_same_texts(store_class.init)
     store_class.broadcast = with_same_texts(store_class.broadcast)
     trainer_class._init_kvstore = init_and_compare
 
 
 class Comparison:
-    """Compares lists of texts over all workers, by messages under keys of its own.
-
-    Attributes
-    ----------
-    is_exact : bool
-        No store of this process compresses what is pushed.
-    """
+    """Compares lists of texts over all workers, by messages under keys of its own."""
 
     def __init__(self, mxnet):
-        self._mxnet, self._next_key, self.is_exact = mxnet, LAST_KEY + 1, True
+        self._mxnet, self._next_key = mxnet, LAST_KEY + 1
 
     def compare(self, store, alike, shown, different):
         """Raise Refused with the first item that another worker does not have there."""
-        if not self.is_exact or store.num_workers == 1 or store._is_p3:  # P3 pushes later
+        if store.compressing is not None:  # what is pushed does not arrive as it is
+            return
+        if store.num_workers == 1 or store._is_p3:  # P3 pushes later
             return
         own = json.dumps([alike, shown]).encode()
         digest = hashlib.sha256("\n".join(alike).encode()).digest()

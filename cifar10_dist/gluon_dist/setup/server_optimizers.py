@@ -28,30 +28,62 @@ def keep_servers_up_to_date(mxnet):
     Here a change acts from the next step on, for every key; momentum and the like are kept.
     """
     store_class, optimizer_class = mxnet.kvstore.KVStore, mxnet.optimizer.Optimizer
-    known = weakref.WeakKeyDictionary()  # of each optimizer that was sent: what servers know
-
-    set_optimizer = store_class.set_optimizer
-
-    def send(store, **content):
-        text = mxnet.kvstore.kvstore.pickle.dumps(dict(content, store=store.number), 0).decode()
-        store._send_command_to_servers(CONTROL, text)
+    originals = Originals(mxnet)
+    set_optimizer, read_rate = store_class.set_optimizer, optimizer_class.learning_rate.fget
 
     @functools.wraps(set_optimizer)
     def set_and_follow(self, optimizer):
         if "dist" not in self.type:
             return set_optimizer(self, optimizer)
-        known[optimizer] = found = settings(optimizer)
-        self.optimizer_of_servers = optimizer
-        self.compared, self.seen = set(), []
-        changes = {name: found[name] for name in FACTORS}
-        first, names = texts_from(self.number), optimizer.idx2name  # of the n-th text that is a key
-        changes["idx2name"] = {**names, **{first + n: name for n, name in names.items()}}
-        send(self, optimizer=optimizer, changes=changes)
-        if optimizer.multi_precision:
-            self._send_command_to_servers(MULTI_PRECISION, "")
+        originals.send(self, optimizer)
 
-    def tell_changes(store, key):
-        """Tell what has changed; all is compared once a step, and where an attribute is new."""
+    def with_changes(push):
+        @functools.wraps(push)
+        def send_changes_and_push(self, key, *args, **kwargs):
+            if hasattr(self, "optimizer_of_servers"):
+                originals.send_changes(self, key)
+                if "async" not in self.type:  # else the servers' number is that of all workers
+                    self.optimizer_of_servers._update_count(key)  # for who reads the rate
+            return push(self, key, *args, **kwargs)
+
+        return send_changes_and_push
+
+    def read_rate_unchanged(self):
+        return originals.read_unchanged(self, read_rate)
+
+    def rescale(self, scale):
+        self._optimizer.rescale_grad = scale
+
+    store_class.set_optimizer = set_and_follow
+    store_class.push = with_changes(store_class.push)
+    store_class.pushpull = with_changes(store_class.pushpull)
+    optimizer_class.learning_rate = property(read_rate_unchanged, doc=read_rate.__doc__)
+    mxnet.gluon.Trainer._check_and_rescale_grad = rescale
+
+
+class Originals:
+    """The optimizers of this worker that servers have copies of, and what these copies know."""
+
+    def __init__(self, mxnet):
+        self._mxnet, self._known = mxnet, weakref.WeakKeyDictionary()
+
+    def send(self, store, optimizer):
+        """Send an optimizer to the servers of a store."""
+        self._known[optimizer] = found = settings(optimizer)
+        store.optimizer_of_servers = optimizer
+        store.compared, store.seen = set(), []
+        changes = {name: found[name] for name in FACTORS}
+        first, names = (
+            texts_from(store.number),
+            optimizer.idx2name,
+        )  # of the n-th text that is a key
+        changes["idx2name"] = {**names, **{first + n: name for n, name in names.items()}}
+        self._command(store, optimizer=optimizer, changes=changes)
+        if optimizer.multi_precision:
+            store._send_command_to_servers(MULTI_PRECISION, "")
+
+    def send_changes(self, store, key):
+        """Send what has changed; all is compared once a step, and where an attribute is new."""
         optimizer = store.optimizer_of_servers
         keys = key if isinstance(key, (list, tuple)) else [key]
         seen = [value for _, _, value in _attributes(optimizer)]
@@ -63,50 +95,31 @@ def keep_servers_up_to_date(mxnet):
             for array in [a for each in vars(store).get("unsettled", {}).values() for a in each]:
                 array.wait_to_read()
         store.compared, store.seen = set(keys), seen
-        now, before = settings(optimizer), known[optimizer]
+        now, before = settings(optimizer), self._known[optimizer]
         changed = {k: v for k, v in now.items() if k not in before or before[k] != v}
         if not changed:
             return
         before.update(changed)
         if "async" not in store.type:
-            mxnet.nd.waitall()  # now all servers have made the last step, and none the next
+            self._mxnet.nd.waitall()  # now all servers have made the last step, and none the next
         if store.rank == 0:
             content = {k: v.value if type(v) is Content else v for k, v in changed.items()}
-            send(store, optimizer=None, changes=content)
+            self._command(store, optimizer=None, changes=content)
 
-    def telling(call):
-        @functools.wraps(call)
-        def tell_and_call(self, key, *args, **kwargs):
-            if hasattr(self, "optimizer_of_servers"):
-                tell_changes(self, key)
-                if "async" not in self.type:  # else the servers' number is that of all workers
-                    self.optimizer_of_servers._update_count(key)  # for who reads the rate
-            return call(self, key, *args, **kwargs)
-
-        return tell_and_call
-
-    read_rate = optimizer_class.learning_rate.fget
-
-    def read_rate_unchanged(self):
+    def read_unchanged(self, optimizer, read_rate):
         """Read the rate; what a scheduler changes in itself then is no change by the program."""
-        if self not in known or self.lr_scheduler is None:
-            return read_rate(self)
-        before = settings(self)
-        rate = read_rate(self)
-        sent = known[self]
-        sent.update((k, v) for k, v in settings(self).items() if sent.get(k) == before.get(k))
+        if optimizer not in self._known or optimizer.lr_scheduler is None:
+            return read_rate(optimizer)
+        before = settings(optimizer)
+        rate = read_rate(optimizer)
+        sent, now = self._known[optimizer], settings(optimizer)
+        sent.update((k, v) for k, v in now.items() if sent.get(k) == before.get(k))
         return rate
 
-    def rescale(self, scale):
-        self._optimizer.rescale_grad = scale
-
-    store_class.set_optimizer = set_and_follow
-    store_class.push, store_class.pushpull = (
-        telling(store_class.push),
-        telling(store_class.pushpull),
-    )
-    optimizer_class.learning_rate = property(read_rate_unchanged, doc=read_rate.__doc__)
-    mxnet.gluon.Trainer._check_and_rescale_grad = rescale
+    def _command(self, store, **content):
+        content["store"] = store.number
+        text = self._mxnet.kvstore.kvstore.pickle.dumps(content, 0).decode()
+        store._send_command_to_servers(CONTROL, text)
 
 
 def settings(optimizer):

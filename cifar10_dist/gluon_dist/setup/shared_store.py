@@ -10,6 +10,7 @@ from gluon_dist.setup.exceptions import Refused
 TEXTS, SECOND = 40_000, 50_000
 BLOCK = 1_250  # numbers of another store; as many are for its texts
 MOST = 21  # stores in a process
+LAST_KEY = 215_327  # ps-lite multiplies keys by 9973 in 32 bits
 OWN = SECOND + 2 * (MOST - 1) * BLOCK  # from one below on keys are gluon_dist's own
 KEYED = ("init", "broadcast", "push", "pull", "pushpull", "row_sparse_pull")
 COMPRESSED = (
@@ -32,8 +33,24 @@ def share_connection(mxnet):
     keys. Two Trainers on a store take the same keys. Here each has its own.
     """
     store_class, trainer_class = mxnet.kvstore.KVStore, mxnet.gluon.Trainer
-    made, compressing = [], []
+    store_class.number, store_class.compressing = 0, None
+    store_class.set_gradient_compression = _noted(store_class)
+    for name in KEYED:
+        call = getattr(store_class, name)
+        if "push" in name:
+            call = _allowed(call)
+        setattr(store_class, name, _numbered(call, name in KEYED[:2]))
+    made = []  # the distributed stores of this process; the first has the connection
+    shared_class = _shared_class(store_class, made)
+    create = _sharing(mxnet.kvstore.create, shared_class, made)
+    for module in (mxnet.kvstore, mxnet.kvstore.base, mxnet.kvstore.kvstore_server):
+        module.create = create
+    trainer_class._init_kvstore = _with_own_store(
+        trainer_class._init_kvstore, create, shared_class, made
+    )
 
+
+def _shared_class(store_class, made):
     class SharedStore(store_class):
         """A store with the connection of the first one."""
 
@@ -48,7 +65,11 @@ def share_connection(mxnet):
         def __del__(self):
             """Leave the connection open."""
 
-    create = mxnet.kvstore.create
+    return SharedStore
+
+
+def _sharing(create, shared_class, made):
+    """Return ``mx.kv.create``, which connects the first distributed store only."""
 
     @functools.wraps(create)
     def create_or_share(name="local"):
@@ -67,64 +88,72 @@ def share_connection(mxnet):
                 f"{name}: this process has a store of kind {made[0].type}: its servers are of one "
                 "kind, so use that for all"
             )
-        return SharedStore()
+        return shared_class()
 
-    def numbered(call, is_first):
-        @functools.wraps(call)
-        def call_numbered(self, key, *args, **kwargs):
-            if "dist" in self.type:
-                key = numbers_of(self, key, is_first)
-            return call(self, key, *args, **kwargs)
+    return create_or_share
 
-        return call_numbered
 
-    def pushing(call):
-        @functools.wraps(call)
-        def call_allowed(self, key, value, *args, **kwargs):
-            if compressing and compressing[0] is not self:
-                raise Refused(COMPRESSED)
-            if not (hasattr(self, "optimizer_of_servers") or self.may_overwrite):
-                if "async" in self.type:
-                    raise Refused(ALONE)
-                if _is_row_sparse(value):
-                    raise Refused(SPARSE)
-            return call(self, key, value, *args, **kwargs)
-
-        return call_allowed
-
-    compress = store_class.set_gradient_compression
-
-    @functools.wraps(compress)
-    def compress_and_note(self, compression_params):
-        compressing.append(self)
-        compress(self, compression_params)
-
-    init_kvstore = trainer_class._init_kvstore
+def _with_own_store(init_kvstore, create, shared_class, made):
+    """Return ``Trainer._init_kvstore``, which takes a store for this Trainer alone."""
+    store_class = shared_class.__mro__[1]
 
     @functools.wraps(init_kvstore)
     def init_own_kvstore(self):
         store = self._kvstore_params["kvstore"]
         if isinstance(store, str):
-            store = create_or_share(store) if store.lower().startswith("dist") else None
+            store = create(store) if store.lower().startswith("dist") else None
         # Not the store of the program itself, and not for Trainers that choose their keys.
         is_first = isinstance(store, store_class) and store in made[:1]
         if is_first and not hasattr(self, "exchange") and len(self._params) <= BLOCK:
-            store = SharedStore()
+            store = shared_class()
         if isinstance(store, store_class):
             self._kvstore_params["kvstore"] = store
             store.may_overwrite = store.may_overwrite or hasattr(self, "exchange")
         init_kvstore(self)
 
-    store_class.number = 0
-    store_class.set_gradient_compression = compress_and_note
-    for name in KEYED:
-        call = getattr(store_class, name)
-        if "push" in name:
-            call = pushing(call)
-        setattr(store_class, name, numbered(call, name in KEYED[:2]))
-    for module in (mxnet.kvstore, mxnet.kvstore.base, mxnet.kvstore.kvstore_server):
-        module.create = create_or_share
-    trainer_class._init_kvstore = init_own_kvstore
+    return init_own_kvstore
+
+
+def _numbered(call, is_first):
+    """Return a method of a store that calls the servers by their own keys."""
+
+    @functools.wraps(call)
+    def call_numbered(self, key, *args, **kwargs):
+        if "dist" in self.type:
+            key = numbers_of(self, key, is_first)
+        return call(self, key, *args, **kwargs)
+
+    return call_numbered
+
+
+def _allowed(call):
+    """Return a push that refuses what the servers would make something else of."""
+
+    @functools.wraps(call)
+    def call_allowed(self, key, value, *args, **kwargs):
+        if self.compressing is not None and self.compressing is not self:
+            raise Refused(COMPRESSED)
+        if not (hasattr(self, "optimizer_of_servers") or self.may_overwrite):
+            if "async" in self.type:
+                raise Refused(ALONE)
+            if _is_row_sparse(value):
+                raise Refused(SPARSE)
+        return call(self, key, value, *args, **kwargs)
+
+    return call_allowed
+
+
+def _noted(store_class):
+    """Return ``set_gradient_compression``; ``compressing`` is the first store that called it."""
+    compress = store_class.set_gradient_compression
+
+    @functools.wraps(compress)
+    def compress_and_note(self, compression_params):
+        if store_class.compressing is None:
+            store_class.compressing = self
+        compress(self, compression_params)
+
+    return compress_and_note
 
 
 def numbers_of(store, key, is_first):

@@ -6,13 +6,13 @@ What a Trainer does for gradients is done here for other numbers. MXNet has no s
 from functools import reduce
 
 from gluon_dist.common.errors import UsageError
+from gluon_dist.setup.shared_store import LAST_KEY
 from gluon_dist.workers.shared_flag import OwnFlag, SharedFlag
 
 import mxnet as mx
 import numpy as np
 
 FIRST_KEY = 100_000  # above the keys of any Trainer, which count from 0
-LAST_KEY = 215_327  # ps-lite multiplies keys by 9973 in 32 bits
 SHORTEST, LONGEST = 16, 1 << 20  # numbers in a message; between them are powers of two
 
 

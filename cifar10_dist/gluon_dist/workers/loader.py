@@ -5,7 +5,6 @@ import random
 from itertools import islice
 from typing import (
     TYPE_CHECKING,
-    Any,
     Callable,
     Dict,
     Iterator,
@@ -14,15 +13,13 @@ from typing import (
     Protocol,
     Sequence,
     Tuple,
-    Union,
 )
 
-from gluon_dist.common import protocols
+from gluon_dist.workers.batch import Batch
 from gluon_dist.workers.group import workers
 from gluon_dist.workers.order import epoch_permutation, global_batches
 from gluon_dist.workers.seeded import Seeded
 
-import mxnet as mx
 import numpy as np
 from mxnet import gluon
 
@@ -31,7 +28,6 @@ if TYPE_CHECKING:  # NumPy has it from 1.21
 
     Step = Tuple[int, Array[np.int64]]  # its number, its examples
 
-Part = Union[mx.nd.NDArray, Tuple[mx.nd.NDArray, ...]]
 BELOW = 2**32  # seeds and epochs: what NumPy's generator takes
 NAMES = {"length": "dataset: its length"}
 
@@ -46,78 +42,6 @@ class Examples(Protocol):
 
 # In annotations Batch stands in text: typing would keep an Iterator[Batch] for ever, with it this
 # module and the store, and a store that is not deleted ends the process with SIGABRT.
-
-
-class Batch(List[mx.nd.NDArray]):
-    """This worker's part of a step: the list ``[data, label]`` that Gluon's own DataLoader gives.
-
-    The list is empty if this worker has no example in the step. It has one array if the data set
-    has single items.
-
-    Parameters
-    ----------
-    content : list or NDArray
-        What ``batchify_fn`` has made.
-    size : int
-        The number of examples of this worker; an attribute, too.
-    global_size : int
-        The number of examples of all workers: what ``Trainer.step`` takes; an attribute, too.
-
-    Examples
-    --------
-    >>> data = mx.gluon.data.ArrayDataset(mx.nd.arange(5), mx.nd.arange(5) * 10)
-    >>> batch = next(iter(gd.DataLoader(data, batch_size=3, shuffle=False)))
-    >>> batch.size, batch.global_size
-    (3, 3)
-    >>> for x, y in batch.split([mx.cpu(0), mx.cpu(1)]):
-    ...     print(x.context, x.asnumpy(), y.asnumpy())
-    cpu(0) [0. 1.] [ 0. 10.]
-    cpu(1) [2.] [20.]
-    """
-
-    def __init__(self, content: object, size: int, global_size: int) -> None:
-        self._has_items = isinstance(content, (list, tuple))
-        super().__init__(content if isinstance(content, (list, tuple)) else [content])
-        self.size, self.global_size = size, global_size
-
-    def split(self, ctx: Union[protocols.Context, Sequence[protocols.Context]]) -> List[Part]:
-        """Return a near-equal share of this batch on each device.
-
-        Parameters
-        ----------
-        ctx : mxnet.Context or sequence of mxnet.Context
-
-        Returns
-        -------
-        list of tuple of mxnet.nd.NDArray
-            ``(data, label)`` for each device that has examples. If there are fewer examples than
-            devices, the last devices have none. If the data set has single items: arrays, not
-            tuples.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If ``batchify_fn`` made something that cannot be cut along its first axis.
-        """
-        devices = list(ctx) if isinstance(ctx, Sequence) else [ctx]
-        if not devices:
-            raise ValueError("ctx: no device")
-        content = self if self._has_items else self[0]
-        return self._cut(content, devices[: self.size])
-
-    def _cut(self, content: object, devices: Sequence[mx.Context]) -> List[Any]:
-        """Cut an array, or each of a list of them."""
-        if isinstance(content, (list, tuple)):
-            return list(zip(*[self._cut(item, devices) for item in content]))
-        if not isinstance(content, mx.nd.NDArray):
-            kind = type(content).__name__
-            raise TypeError(f"batchify_fn made a {kind}: split takes arrays, in lists or tuples")
-        if len(content) != self.size:
-            raise ValueError(
-                f"batchify_fn made an array of shape {content.shape}: split cuts the first axis, "
-                f"and there are {self.size} examples"
-            )
-        return gluon.utils.split_and_load(content, devices, even_split=False)
 
 
 class DataLoader(gluon.data.DataLoader):
@@ -227,12 +151,12 @@ class DataLoader(gluon.data.DataLoader):
         self._workers = workers()
         self._agree()
         self._next_epoch = 0
-        self._places = _Places()
+        self._epoch_sampler = _EpochSampler()
         self._draws_here = num_workers == 0
         with_processes = num_workers > 0 and not thread_pool
         super().__init__(
             Seeded(dataset, self.seed, self._workers.rank, self._draws_here, with_processes),
-            batch_sampler=self._places,
+            batch_sampler=self._epoch_sampler,
             batchify_fn=batchify_fn,
             num_workers=num_workers,
             pin_memory=pin_memory,
@@ -308,7 +232,7 @@ class DataLoader(gluon.data.DataLoader):
 
     def _loaded(self, epoch: int, steps: "List[Step]") -> Iterator[object]:
         """Yield what Gluon's loader makes of these parts, none of them empty."""
-        self._places.coming = epoch, steps
+        self._epoch_sampler.coming = epoch, steps
         yield from super().__iter__()  # it takes them now
 
     def _draw_apart(self, loaded: Iterator[object]) -> object:
@@ -335,8 +259,8 @@ class DataLoader(gluon.data.DataLoader):
                 )
 
 
-class _Places(gluon.data.Sampler):
-    """For each batch its places: (epoch, example, step), the step with a batch's first place."""
+class _EpochSampler(gluon.data.Sampler):
+    """For each batch its (epoch, example, step): the step with the first example, else None."""
 
     coming: "Tuple[int, Sequence[Step]]" = 0, ()
 

@@ -9,7 +9,6 @@ They need servers that add up. Those of ``dist_sync`` do not once a Trainer with
 """
 
 import hashlib
-from functools import reduce
 from itertools import zip_longest
 from typing import (
     TYPE_CHECKING,
@@ -18,8 +17,6 @@ from typing import (
     Dict,
     List,
     Literal,
-    Sequence,
-    Tuple,
     TypeVar,
     Union,
     overload,
@@ -28,6 +25,7 @@ from typing import (
 from gluon_dist.common import protocols
 from gluon_dist.workers import group
 from gluon_dist.workers.collectives import LONGEST
+from gluon_dist.workers.values import combine, form_of, from_array, to_array
 from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
@@ -37,7 +35,6 @@ if TYPE_CHECKING:  # NumPy has it from 1.21
     from numpy.typing import NDArray as Array
 
 OPS = "sum", "mean", "max", "min"
-BFLOAT16 = np.dtype([("bfloat16", np.uint16)])  # as MXNet shows it
 
 Op = Literal["sum", "mean", "max", "min"]
 Number = TypeVar("Number", bool, int, float)
@@ -112,7 +109,7 @@ def all_reduce(x: object, op: str = "sum") -> object:
     """
     if op not in OPS:
         raise ValueError(f"all_reduce: op {op!r}: choose from {', '.join(OPS)}")
-    values, form = _open("all_reduce", x)
+    values, form = to_array("all_reduce", x)
     if op == "sum" and values.dtype == bool and not isinstance(x, bool):
         raise TypeError('all_reduce: arrays of bool do not add up: pass x.astype("int32")')
     job = group.workers()
@@ -125,12 +122,12 @@ def all_reduce(x: object, op: str = "sum") -> object:
     flat, parts = values.reshape(-1), []
     step = max(2 * LONGEST // (values.itemsize * job.count), 1)  # a message each
     for start in range(0, flat.size, step):
-        parts.append(_combine(job.collectives.all_gather(flat[start : start + step]), op))
+        parts.append(combine(job.collectives.all_gather(flat[start : start + step]), op))
     is_mean_of_whole = op == "mean" and values.dtype.kind != "f"
     result = np.empty(values.shape, np.float64 if is_mean_of_whole else values.dtype)
     if parts:
         result.reshape(-1)[:] = np.concatenate(parts)
-    return _close(x, result)
+    return from_array(x, result)
 
 
 @overload
@@ -176,11 +173,11 @@ def all_gather(x: object) -> object:
     >>> gd.all_gather(np.zeros((2, 3))).shape  # (workers, 2, 3)
     (1, 2, 3)
     """
-    values, form = _open("all_gather", x)
+    values, form = to_array("all_gather", x)
     job = group.workers()
     compare(job, "all_gather", form)
     rows = job.collectives.all_gather(values)
-    return _close(x, rows) if isinstance(x, mx.nd.NDArray) else rows
+    return from_array(x, rows) if isinstance(x, mx.nd.NDArray) else rows
 
 
 @overload
@@ -222,11 +219,11 @@ def broadcast(x: object, root: int = 0) -> object:
     >>> gd.broadcast(7)
     7
     """
-    values, form = _open("broadcast", x)
+    values, form = to_array("broadcast", x)
     job = group.workers()
     root = _checked_root("broadcast", root, job)
     compare(job, "broadcast", f"root={root}", form)
-    return _close(x, job.collectives.broadcast(values, root))
+    return from_array(x, job.collectives.broadcast(values, root))
 
 
 def barrier() -> None:
@@ -292,7 +289,7 @@ def broadcast_parameters(
     root = _checked_root("broadcast_parameters", root, job)
     mx.nd.waitall()  # hybridized with static_shape, reading statistics does not wait for backward
     copies = {name: _copies_of(name, param) for name, param in sorted(params.items())}
-    forms = [f"{name} {_form_of(arrays)}" for name, arrays in copies.items()]
+    forms = [f"{name} {form_of(arrays)}" for name, arrays in copies.items()]
     compare(job, "broadcast_parameters", f"root={root}", *forms)
     for name, arrays in copies.items():
         if not arrays:
@@ -300,13 +297,13 @@ def broadcast_parameters(
                 f"broadcast_parameters: {name} has no values yet: call net.initialize(), and tell "
                 "its layer the size of its input (in_units, in_channels) or run net on a batch"
             )
-    opened = [_open("broadcast_parameters", arrays[0])[0] for arrays in copies.values()]
+    opened = [to_array("broadcast_parameters", arrays[0])[0] for arrays in copies.values()]
     content = [np.ascontiguousarray(values).reshape(-1).view(np.uint8) for values in opened]
     content = job.collectives.broadcast(np.concatenate([np.empty(0, np.uint8), *content]), root)
     ends = np.cumsum([values.nbytes for values in opened])
     for arrays, values, part in zip(copies.values(), opened, np.split(content, ends[:-1])):
         values = part.copy().view(values.dtype).reshape(values.shape)
-        copied = _close(arrays[0], values)
+        copied = from_array(arrays[0], values)
         for array in arrays:  # `array[:] =` fails on weights in oneDNN's own layout
             copied.copyto(array)
 
@@ -339,68 +336,6 @@ def compare(job: Workers, function: str, *arguments: str) -> None:
     raise ValueError(f"{name}: worker 0 passes {mine}, worker {rank} {theirs}")
 
 
-def _open(function: str, x: Any) -> Tuple["Array[Any]", str]:
-    """Return what travels, and the words for its kind, type and shape."""
-    if isinstance(x, mx.nd.NDArray):
-        if x.stype != "default":
-            raise TypeError(f'{function}: {x.stype} cannot travel: pass x.tostype("default")')
-        is_half = x.dtype == BFLOAT16
-        values = (x.astype("float32") if is_half else x).asnumpy()
-        words = f"NDArray {'bfloat16' if is_half else values.dtype} {values.shape}"
-    elif isinstance(x, (bool, int, float)):
-        kind = next(kind for kind in (bool, int, float) if isinstance(x, kind))
-        if kind is int and not -(2**63) <= x < 2**63:
-            raise ValueError(f"{function}: {x} does not fit in 64 bits")
-        values = np.array(x, np.int64 if kind is int else kind)
-        words = kind.__name__
-    elif isinstance(x, np.generic):
-        values, words = np.array(x), f"{x.dtype} scalar"
-    elif isinstance(x, np.ndarray):
-        values, words = np.array(x), f"{x.dtype} {x.shape}"
-    else:
-        raise TypeError(
-            f"{function}: a {type(x).__name__} cannot travel: pass a number, a numpy.ndarray or "
-            "an NDArray"
-        )
-    if values.dtype.kind not in "biuf" or values.itemsize > 8:
-        raise TypeError(
-            f"{function}: {values.dtype} cannot travel: pass bool, whole numbers or floats of at "
-            "most 64 bits"
-        )
-    return values, words
-
-
-def _close(x: object, values: "Array[Any]") -> Any:
-    """Return an array as what it was before :func:`_open`; what is float64 now stays so."""
-    if isinstance(x, mx.np.ndarray):
-        return mx.np.array(values, values.dtype, ctx=x.context)
-    if isinstance(x, mx.nd.NDArray):
-        result = mx.nd.array(values, x.context, values.dtype)
-        return result.astype(BFLOAT16) if x.dtype == BFLOAT16 else result
-    if isinstance(x, np.ndarray):
-        return values
-    return values.item() if isinstance(x, (int, float)) else values[()]
-
-
-def _combine(rows: "Array[Any]", op: str) -> "Array[Any]":
-    """Return the sum, mean, maximum or minimum of rows, the first row first."""
-    if op in ("max", "min"):
-        return reduce(np.maximum if op == "max" else np.minimum, rows)
-    if op == "mean" or rows.dtype.kind == "f":
-        total = reduce(np.add, rows.astype(np.float64))
-        return total / len(rows) if op == "mean" else total
-    limits = np.iinfo(rows.dtype)
-    low, high = (sum(map(int, f(rows, axis=1))) for f in (np.min, np.max))
-    if low >= limits.min and high <= limits.max:
-        return reduce(np.add, rows)
-    total = reduce(np.add, rows.astype(object))  # in Python's whole numbers
-    if total.min() < limits.min or total.max() > limits.max:
-        raise OverflowError(
-            f'all_reduce: a sum does not fit in {rows.dtype}: pass x.astype("int64") or floats'
-        )
-    return total.astype(rows.dtype)
-
-
 def _checked_root(function: str, root: int, job: Workers) -> int:
     if root not in range(job.count):
         raise ValueError(f"{function}: root {root!r}: the workers are 0 to {job.count - 1}")
@@ -419,11 +354,3 @@ def _copies_of(name: str, param: Any) -> List[mx.nd.NDArray]:
     if param._stype != "default":
         raise ValueError(f"broadcast_parameters: {name} is {param._stype}: only dense ones travel")
     return [] if param._data is None else param.list_data()
-
-
-def _form_of(arrays: Sequence[mx.nd.NDArray]) -> str:
-    """Return the words for the type and shape of a parameter."""
-    if not arrays:
-        return "(no values yet)"
-    dtype = "bfloat16" if arrays[0].dtype == BFLOAT16 else np.dtype(arrays[0].dtype)
-    return f"{dtype} {arrays[0].shape}"

@@ -1,0 +1,85 @@
+"""What the command line leaves open."""
+
+import argparse
+
+from gluon_dist.common.messages import warn
+from gluon_dist.setup.environment import is_first_worker, is_launched, max_restarts
+
+from command_line.flags import ALL, WITHOUT_EFFECT, attribute_of
+
+# The defaults with --network fast, where they are others; None: see `fill_in`.
+FAST = {
+    "pad_size": 2,
+    "random_crop": 1,
+    "random_mirror": 1,
+    "rgb_mean": "125.3,123,113.9",
+    "rgb_std": "63,62.1,66.7",
+    "optimizer": "nag",
+    "lr": 0.375,  # for 256 examples, as --lr-scale linear has it
+    "lr_schedule": None,
+    "warmup_epochs": None,
+    "lr_scale": None,
+    "mom": 0.85,
+    "wd": 0.00133,
+    "label_smoothing": 0.2,
+    "lookahead": 5,
+    "flip_test": "last",
+}
+# The defaults of MXNet's older examples, of flags that one of their command lines may rely on.
+OLDER = {
+    "--rgb-mean": "123.68,116.779,103.939",
+    "--rgb-std": "1,1,1",
+    "--optimizer": "sgd",
+    "--lr": "0.1",
+}
+
+
+def fill_in(given):
+    """Return all values: those given (not None), and the defaults of the others."""
+    is_fast = given.network == "fast"
+    defaults = {flag.attribute: flag.default for flag in ALL}
+    if is_fast:
+        defaults.update(FAST)
+    a = argparse.Namespace(**vars(given))
+    for flag in ALL:
+        if flag.of(given) is None:
+            default = defaults[flag.attribute]
+            is_text = isinstance(default, str) and callable(flag.takes)
+            setattr(a, flag.attribute, flag.takes(default) if is_text else default)
+    if a.kv_store is None:
+        a.kv_store = "dist" if is_launched() else "device"
+    if a.lr_schedule is None:
+        without_steps = "onecycle" if is_fast else "constant"
+        a.lr_schedule = "step" if a.lr_step_epochs else without_steps
+    if a.warmup_epochs is None:
+        a.warmup_epochs = 0.23 * a.num_epochs
+    if a.lr_scale is None:
+        in_step = "linear" if is_fast else "none"
+        a.lr_scale = "staleness" if a.kv_store == "dist_async" else in_step
+    if a.resume is None:
+        by_itself = max_restarts() and a.model_prefix and a.load_epoch is None
+        a.resume = "auto" if by_itself else "none"
+    return a
+
+
+def warn_of_older_examples(given):
+    """Tell of flags without effect, and of defaults that MXNet's older examples did not have."""
+    useless = [name for name in WITHOUT_EFFECT if hasattr(given, attribute_of(name))]
+    if useless:
+        warn(f"no effect here: {' '.join(useless)}")
+    missing = [] if given.network == "fast" else list(_missing_partners(given))
+    others = [f"{f.name} {f.default} (there {OLDER[f.name]})" for f in ALL if f.name in missing]
+    if others and is_first_worker():
+        warn(f"other defaults than in MXNet's older examples: {', '.join(others)}")
+
+
+def _missing_partners(given):
+    """Yield flags of the older examples that are missing beside one that is given."""
+    if given.rgb_std and not given.rgb_mean:
+        yield "--rgb-mean"
+    if given.rgb_mean and not given.rgb_std:
+        yield "--rgb-std"
+    if not given.optimizer and (given.mom or (given.lr or 0) >= 0.05):  # Adam's rates are lower
+        yield "--optimizer"
+    if not given.lr and (given.optimizer or "").lower() in ("sgd", "nag"):
+        yield "--lr"
