@@ -538,7 +538,7 @@ def test_containers_on_one_machine_share_its_processors():
 def test_no_option_is_advised_that_the_launcher_does_not_take(words):
     way = plan(parse_args(["-n", "1", *words, "x"]), {}).way
     advice = " (use --interface)" if words else ""
-    assert overridden({"DMLC_NODE_HOST": "x"}, way.fitting).endswith(f": DMLC_NODE_HOST{advice}")
+    assert overridden({"DMLC_NODE_HOST": "x"}, way.knows).endswith(f": DMLC_NODE_HOST{advice}")
     with pytest.raises(UsageError, match=re.escape(f"--env DMLC_NODE_HOST{advice}: the launcher")):
         plan(parse_args(["-n", "1", *words, "--env", "DMLC_NODE_HOST=x", "x"]), {})
 

@@ -6,16 +6,17 @@ import types
 
 import pytest
 
+from gluon_launch.job.advice import fitting
 from gluon_launch.job.job import ROLES
 from gluon_launch.options.plan import plan
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
 from gluon_launch.starting.submit import Follower
 from gluon_launch.starting.way import PARTICULAR, BatchSystem
 from gluon_launch.starting.ways import WAYS
+from gluon_launch.telling.hints import FIX, HINTS
 from gluon_launch.telling.output import Console
-from gluon_launch.telling.report import HINTS, hint
+from gluon_launch.telling.report import hint
 from gluon_launch.telling.writer import finish
-from gluon_launch.watching.preflight import FIX
 from launch import parse_args
 
 TIME_BUDGET_S = 10
@@ -101,17 +102,17 @@ def test_outside_of_a_batch_system_a_job_was_not_started_before(way):
 def test_an_advice_names_nothing_that_the_way_does_not_know(way):
     unknown = ["--" + option.replace("_", "-") for option in {*PARTICULAR} - {*way.options}]
     unknown += [] if way.uses_ssh else [" ssh ", "`ssh "]
-    fixes = [way.fitting(advice) for advice in FIX.values()]
-    hints = [way.fitting(advice) for *_, advice in HINTS]
+    fixes = [fitting(advice, way.knows) for advice in FIX.values()]
+    hints = [fitting(advice, way.knows) for *_, advice in (*way.hints, *HINTS)]
     assert all(fixes) and any(hints)
     assert not [text for text in fixes + hints for word in unknown if word in text]
 
 
 def test_a_hint_is_the_first_that_is_of_use_with_the_way():
     text, status = "d1: no connection: sh: 1: python3: not found", 127
-    assert hint(text, status, WAYS["ssh"].fitting).endswith("`ssh HOST python3 -V` must find it")
-    assert hint(text, status, WAYS["slurm"].fitting).endswith("or later, on PATH")
-    assert hint("no connection: no answer within 30 s", 255, WAYS["slurm"].fitting) is None
+    assert hint(text, status, WAYS["ssh"].knows).endswith("`ssh HOST python3 -V` must find it")
+    assert hint(text, status, WAYS["slurm"].knows).endswith("or later, on PATH")
+    assert hint("no connection: no answer within 30 s", 255, WAYS["slurm"].knows) is None
 
 
 @each_batch_system

@@ -66,7 +66,7 @@ def watch_over(job):
     console = Console(requests, options.timestamps, options.show, mask, job.way.tells_hosts)
     record = Record(options.job_dir, job, console.say, mask)
     with noted(requests) as stops, locked(options.job_dir) as is_ours:
-        console.say(overridden(os.environ, job.way.fitting))
+        console.say(overridden(os.environ, job.way.knows))
         if job.backend == "horovod" and options.num_servers is None:
             console.say("the program imports Horovod: no servers are started (as with -s 0)")
         if is_ours:

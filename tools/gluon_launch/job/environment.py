@@ -4,6 +4,7 @@ import re
 
 from gluon_dist import contract
 
+from gluon_launch.job.advice import anything, fitting
 from gluon_launch.job.statuses import UsageError
 
 # what training needs of the launching shell's environment on another host
@@ -46,7 +47,7 @@ HIDDEN = "***"
 ABOUT_HIDDEN = "# *** stands for a part of the command that is not shown: put it in."
 
 
-def parse(items, environ, fitting=str):
+def parse(items, environ, knows=anything):
     """Read `NAME`, `NAME=VALUE` and (as published) `NAME:VALUE`.
 
     Returns
@@ -67,14 +68,14 @@ def parse(items, environ, fitting=str):
             raise UsageError(f"{start!r} is not the name of a variable")
         name, value = match.groups()
         if name in OWN:
-            raise UsageError(f"--env {_own(name, fitting)}: the launcher sets it for each process")
+            raise UsageError(f"--env {_own(name, knows)}: the launcher sets it for each process")
         if value is None and name not in environ:
             raise UsageError(f"{name} is not set here; give its value: {name}=…")
         found[name] = environ[name] if value is None else value
     return found
 
 
-def passed(options, environ, fitting=str):
+def passed(options, environ, knows=anything):
     """The variables that each role gets.
 
     Parameters
@@ -84,8 +85,8 @@ def passed(options, environ, fitting=str):
     environ : dict
         The launcher's environment. Its variables for `TRAINING` are passed on, but for its `OWN`;
         a local process inherits the others too.
-    fitting : function
-        See `Way.fitting`.
+    knows : function
+        See `Way.knows`.
 
     Returns
     -------
@@ -102,7 +103,7 @@ def passed(options, environ, fitting=str):
         common[contract.TRANSPORT] = "p3"
         common.setdefault("DMLC_PS_WATER_MARK", "10")
     given = _given(options).items()
-    env = {role: {**common, **parse(items, environ, fitting)} for role, items in given}
+    env = {role: {**common, **parse(items, environ, knows)} for role, items in given}
     others = {of_role.get(contract.TRANSPORT) for of_role in env.values()} - {"p3"}
     if options.p3 and others:
         raise UsageError(f"--p3 and DMLC_PS_VAN_TYPE={others.pop()} exclude each other")
@@ -118,18 +119,18 @@ def _given(options):
     }
 
 
-def overridden(environ, fitting=str):
+def overridden(environ, knows=anything):
     """Which variables of the user have no effect, as the launcher sets them; "" for none.
 
     Those of a launcher that has started this one are not the user's.
     """
     names = [] if contract.JOB in environ else [n for n in OWN if n in environ]
-    names = [_own(name, fitting) for name in names]
+    names = [_own(name, knows) for name in names]
     return f"set by the launcher, not taken from here: {', '.join(names)}" if names else ""
 
 
-def _own(name, fitting):
-    advice = fitting(f"use {OWN[name]}") if OWN[name] else ""
+def _own(name, knows):
+    advice = OWN[name] and fitting([(f"use {OWN[name]}", OWN[name])], knows)
     return f"{name} ({advice})" if advice else name
 
 

@@ -45,7 +45,7 @@ def plan(args, environ=os.environ):
     source = "." if args.files or args.archives else current_folder()  # of the container
     hosts = find_hosts(args, way, environ)
     processes = distribute(args.num_workers, num_servers, hosts, args.placement)
-    env = passed(args, environ, way.fitting)
+    env = passed(args, environ, way.knows)
     check_shown(args.show, processes)
     interface = find_interface(args, way, env)
     is_to_submit = way.submits(environ)

@@ -12,8 +12,7 @@ import shlex
 import subprocess
 
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
-from gluon_launch.starting import allocation
-from gluon_launch.starting.ssh import ssh_argv
+from gluon_launch.starting import allocation, ssh
 from gluon_launch.starting.way import OUTPUT, Way, own_words
 
 ONE_HOST = {  # by family: what runs one process on a host, on any of its processors
@@ -76,6 +75,14 @@ class Mpi(Way):
     options = ("sync_dst_dir", "ssh_option", "hostfile", "interface", "launcher_option")
     needs_hosts = False
     uses_ssh = True
+    hints = (
+        (
+            "mpirun has detected an attempt to run as root",
+            None,
+            "if you mean it: --launcher-option=--allow-run-as-root",
+        ),
+        *ssh.HINTS,
+    )
     refused = {  # noqa: RUF012
         r"-l$|--?(tag-output|timestamp-output|xml|output|prepend-\w+|outfile-\w+)(?![\w-])": OUTPUT,
         r"--?(np?|c|ppn|perhost|N)\b": "the launcher's own -n counts the workers",
@@ -88,7 +95,7 @@ class Mpi(Way):
         return ["mpirun", "-n", "1", *words, *own_words(job.options), *command]
 
     def supervisor(self, host, job):
-        _, *ssh_options = ssh_argv(host, job.options)
+        _, *ssh_options = ssh.ssh_argv(host, job.options)
         agent = shlex.join(["ssh", *ssh_options])
         env = {
             **without_another(allocation.without_hindrance(os.environ)),

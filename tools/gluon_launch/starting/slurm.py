@@ -38,6 +38,14 @@ class Slurm(BatchSystem):
     job_id, restarts = "$SLURM_JOB_ID", "${SLURM_RESTART_COUNT:-0}"
     ending = "TERM"
     requeue = "scontrol requeue $SLURM_JOB_ID"
+    hints = (
+        (
+            "Invalid generic resource",
+            255,
+            "is the number of GPUs that of the whole job (--gpus)? Ask for those of each host: "
+            "--gpus-per-node=N",
+        ),
+    )
     refused = {  # noqa: RUF012
         "-a|--ar": ARRAY,
         "-[oe]|--(ou|er|op)": OUTPUT,  # Slurm takes abbreviations

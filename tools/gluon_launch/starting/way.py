@@ -50,6 +50,8 @@ class Way(abc.ABC):
         Which hosts they are is known only when supervisors have come.
     is_batch_system : bool
         A batch system watches the processes, and signals them when it wants their end.
+    hints : tuple
+        Rows as those of `telling/hints.py`, for what only this way's programs say.
     refused : dict
         By the pattern of a `--launcher-option` why it is not passed on: with it the programs would
         do something else than they are run for.
@@ -62,6 +64,7 @@ class Way(abc.ABC):
     needs_hosts = tells_hosts = True
     keeps_environment = False
     brings_hosts = is_batch_system = False
+    hints = ()
     refused = {}  # noqa: RUF012
 
     def own_hosts(self, options):
@@ -129,19 +132,12 @@ class Way(abc.ABC):
         """Why a `--launcher-option` is not passed on, or None."""
         return next((why for what, why in self.refused.items() if re.match(what, option)), None)
 
-    def fitting(self, advice):
-        """The parts of an advice that are of use with this way of starting, "" if the first is not.
-
-        A part is of no use if it names ssh, or an option, that does nothing here.
-        """
-        useless = [] if self.uses_ssh else [r"\bssh\b"]
-        for option in {*PARTICULAR} - {*self.options}:
-            useless.append("--" + option.replace("_", "-"))
-        first, *others = re.split("(?=, or |; )", advice)
-        parts = [
-            part for part in (first, *others) if not re.search("|".join(useless) or "$x", part)
-        ]
-        return "".join(parts) if first in parts else ""
+    def knows(self, need):
+        """Is what an advice needs of use here: "ssh", or an option?"""
+        option = need.lstrip("-").replace("-", "_")
+        return (
+            self.uses_ssh if need == "ssh" else option in self.options or option not in PARTICULAR
+        )
 
     def why_not(self, program, error):
         """The line that tells why a program could not be run here."""

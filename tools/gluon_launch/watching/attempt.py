@@ -10,6 +10,7 @@ from gluon_launch.job.job import environment
 from gluon_launch.job.statuses import SAVED
 from gluon_launch.remote.protocol import KILL_S
 from gluon_launch.starting import brought, contents
+from gluon_launch.telling.hints import APART, UNPREPARED
 from gluon_launch.watching import places, preflight
 from gluon_launch.watching.outcome import Failure
 from gluon_launch.watching.watch import Watch
@@ -17,14 +18,6 @@ from gluon_launch.watching.watch import Watch
 FINISH_S = 15  # for servers and scheduler to end by themselves after the last worker
 TELL_S = 5  # a copy that takes longer is told of
 DUMP_S = 2  # for stacks to be written
-APART = (
-    "no worker made a dist store: {} programs ran apart, each on all examples; to train together, "
-    'give the Trainer kvstore="dist_sync" and each worker its part: docs/programs.md'
-)
-UNPREPARED = (
-    "{}: MXNet stayed as it is: the command sets PYTHONPATH anew, or its Python does not read it "
-    "(-I, -E, -S, older than 3.8); import gluon_dist first in the program, or say --no-prepare"
-)
 
 
 class Attempt:
@@ -170,7 +163,7 @@ class Attempt:
         for c in orders:
             status = ended[c]["status"]
             found = preflight.judge(
-                c.host, c.ready, c.answers, status, needed, brought, job.way.fitting
+                c.host, c.ready, c.answers, status, needed, brought, job.way.knows
             )
             self.record.host(c.host, mxnet=found.mxnet)
             rows.append(found.row)

@@ -1,12 +1,9 @@
 """The time limits of the command line: of the start, of silence, of the whole job."""
 
 from gluon_launch.job.statuses import TIMED_OUT
+from gluon_launch.telling.hints import MAY_BE_APART
 
 APART_S = 300  # in which a worker has made its store, if it makes one
-APART = (
-    "no worker has made a dist store in {:g} minutes: if none does, each trains alone, on all "
-    "examples (docs/programs.md)"
-)
 
 
 class Limits:
@@ -47,7 +44,7 @@ class Limits:
         if now - self.running_since > APART_S and not self.was_told_apart:
             self.was_told_apart = True
             if self.job.count("worker") > 1 and not self.registration.has_workers():
-                self.members.console.say(APART.format(APART_S / 60))
+                self.members.console.say(MAY_BE_APART.format(APART_S / 60))
         limit = options.stall_timeout
         if limit and now - self.last_output > limit:
             self._fail(f"--stall-timeout: no output from any process for {limit:g} s")

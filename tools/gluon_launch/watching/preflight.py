@@ -6,23 +6,15 @@ import shlex
 from dataclasses import dataclass
 from typing import List
 
+from gluon_launch.job.advice import anything, fitting
 from gluon_launch.job.job import sets_variable
 from gluon_launch.remote.bootstrap import REMOTE
+from gluon_launch.telling.hints import FIX
 
 SOURCE = REMOTE / "hostcheck.py"
 MIB = 1 << 20
 COLUMNS = ("host", "reached", "python", "mxnet", "command", "folder", "network")
 COPIED = "comes with the copy"
-FIX = {
-    "mxnet": "`make setup` there, and name its .venv/bin/python in the command",
-    "horovod": "`make setup HOROVOD=1` there, or leave out -s 0",
-    "command": "give its full path, or put it on PATH; with ssh that is PATH without a login",
-    "login": "a login shell knows it there: bash -lc '…', with all of the command in the quotes",
-    "folder": "make it, or choose another with --sync-dst-dir, or bring files with --files",
-    "network": "open the port between the hosts, or choose it with --port, --interface",
-    "space": "make room there",
-    "python": "run `launch.py --no-check …` to start without",
-}
 
 
 def first_program(command):
@@ -79,7 +71,7 @@ class Finding:
     fixes: List[str]  # for each thing that is wrong a line: where, what, and what to do
 
 
-def judge(host, ready, lines, status, needed, brought, fitting=str):
+def judge(host, ready, lines, status, needed, brought, knows=anything):
     """Judge what a host answered.
 
     Parameters
@@ -93,8 +85,8 @@ def judge(host, ready, lines, status, needed, brought, fitting=str):
         Bytes that are going to be copied to an empty folder.
     brought : collection of str
         The files that the copy would bring, by their names in the folder.
-    fitting : function
-        See `Way.fitting`.
+    knows : function
+        See `Way.knows`.
 
     Returns
     -------
@@ -125,7 +117,7 @@ def judge(host, ready, lines, status, needed, brought, fitting=str):
         facts["command"] = COPIED
     row = ["FAILED" if column in wrong else facts.get(column, "ok") for column in COLUMNS]
     advice = {**FIX, "command": FIX["login"]} if answer.get("login") else FIX
-    fixes = [f"{host}: {why}: {fitting(advice[column])}" for column, why in wrong.items()]
+    fixes = [f"{host}: {why}: {fitting(advice[column], knows)}" for column, why in wrong.items()]
     return Finding(answer.get("mxnet"), row, fixes)
 
 

@@ -138,7 +138,7 @@ def conclude(job, failure, words, console, record, world, members=()):
     """Say and keep what ended the job; returns its exit status."""
     log = failure.member and record.path(failure.member.process)
     left_out = record.data.get("left_out")
-    text = explain(failure, log, job.way.fitting, left_out, members)
+    text = explain(failure, job.way, log, left_out, members)
     text += f"\n{words}" if words else ""
     record.write(status=failure.status, cause=text, ended=world.time())
     console.say(text)
