@@ -1,5 +1,6 @@
 """The contract of a way of starting (`starting/way.py`), held by all of them."""
 
+import os
 import subprocess
 import sys
 import types
@@ -10,20 +11,46 @@ from gluon_launch.job.advice import fitting
 from gluon_launch.job.job import ROLES
 from gluon_launch.options.plan import plan
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
+from gluon_launch.starting.batch import BatchSystem
 from gluon_launch.starting.submit import Follower
-from gluon_launch.starting.way import PARTICULAR, BatchSystem
-from gluon_launch.starting.ways import WAYS
+from gluon_launch.starting.way import Way
+from gluon_launch.starting.ways import PARTICULAR, WAYS
 from gluon_launch.telling.hints import FIX, HINTS
 from gluon_launch.telling.output import Console
 from gluon_launch.telling.report import hint
 from gluon_launch.telling.writer import finish
-from launch import parse_args
+from launch import main, parse_args
 
 TIME_BUDGET_S = 10
 BATCH_SYSTEMS = [way for way in WAYS.values() if isinstance(way, BatchSystem)]
 ALLOCATION = {"SLURM_JOB_ID": "7", "PE_HOSTFILE": "unread"}
-each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+
+
+class Rsh(Way):
+    """A new way of starting: the least that one must say."""
+
+    name, programs, package = "rsh", ("rsh",), "rsh-client"
+
+    def supervisor(self, host, job):
+        return ["rsh", host.name, f"exec python3 -I -c '{REMOTE_PYTHON}'"], None
+
+
+each_way = pytest.mark.parametrize("way", [*WAYS.values(), Rsh()], ids=[*WAYS, "rsh"])
 each_batch_system = pytest.mark.parametrize("way", BATCH_SYSTEMS, ids=lambda way: way.name)
+
+
+@pytest.fixture(autouse=True)
+def new_row(monkeypatch):
+    monkeypatch.setitem(WAYS, "rsh", Rsh())
+
+
+def test_a_way_of_one_method_runs_a_job(tmp_path, monkeypatch, capsys):
+    (tmp_path / "rsh").write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
+    (tmp_path / "rsh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    words = ["-n", "1", "--launcher", "rsh", "-H", "d1,", "--no-prepare", "echo I am $DMLC_ROLE"]
+    assert main(words) == 0
+    assert "[worker 0 d1] I am worker\n" in capsys.readouterr().out
 
 
 def job_of(way):
@@ -36,11 +63,11 @@ def job_of(way):
 @each_way
 def test_the_command_of_a_supervisor_is_a_program_of_the_way_and_carries_the_loader(way):
     job = job_of(way)
-    if way.brings_hosts:
+    if way.name == "yarn":  # whose containers carry it
         way.application = types.SimpleNamespace(files=(7,), environ={})
     argv, _ = way.supervisor(job.hosts[-1], job)
     assert argv[0] in (*way.programs, sys.executable)
-    assert REMOTE_PYTHON in argv[-1] or way.brings_hosts
+    assert REMOTE_PYTHON in argv[-1] or way.name == "yarn"
 
 
 LEFT_OVER = {
@@ -88,12 +115,7 @@ def test_a_program_that_cannot_be_run_is_named_with_the_reason(way):
     assert way.why_not("x", PermissionError(13, "Permission denied")) == "x: Permission denied"
 
 
-@each_way
-def test_the_options_of_a_way_are_among_those_that_not_all_ways_know(way):
-    assert set(way.options) <= set(PARTICULAR)
-
-
-@each_way
+@each_batch_system
 def test_outside_of_a_batch_system_a_job_was_not_started_before(way):
     assert way.earlier_tries({}) == 0
 

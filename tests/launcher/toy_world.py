@@ -86,7 +86,7 @@ class ToyWorld:
             raise queue.Empty
         return event
 
-    def connect(self, host, argv, events, env, files=()):
+    def connect(self, host, way, argv, events, env, files=()):
         self.opened[host.name] += 1
         return ToyConnection(self, host, self.of_this_try(self.logins, host.name, "ready"))
 

@@ -9,24 +9,25 @@ from gluon_launch.job.statuses import UsageError
 
 # what training needs of the launching shell's environment on another host
 TRAINING = re.compile(r"(MXNET|DMLC|PS|OMP|KMP|NCCL|HOROVOD)_\w+|LD_LIBRARY_PATH")
-# What the launcher sets itself for each process, and the option that says it.
+INTERFACE = [("use --interface", "--interface")]
+# What the launcher sets itself for each process, and what to do instead.
 OWN = {
-    contract.NUM_WORKERS: "-n",
-    contract.NUM_SERVERS: "-s",
-    contract.ROOT_HOST: "-H",
-    contract.ROOT_PORT: "--port",
-    "DMLC_NODE_HOST": "--interface",
-    "DMLC_JOB_CLUSTER": "--launcher",
-    contract.MAX_RESTARTS: "--max-restarts",
-    contract.GRACE: "--grace",
+    contract.NUM_WORKERS: "use -n",
+    contract.NUM_SERVERS: "use -s",
+    contract.ROOT_HOST: "use -H",
+    contract.ROOT_PORT: "use --port",
+    "DMLC_NODE_HOST": INTERFACE,
+    "DMLC_JOB_CLUSTER": "use --launcher",
+    contract.MAX_RESTARTS: "use --max-restarts",
+    contract.GRACE: "use --grace",
     **dict.fromkeys(("DMLC_TASK_ID", contract.ROLE, contract.JOB, contract.ATTEMPT)),
     **dict.fromkeys((contract.RANK, contract.LOCAL_RANK, contract.LOCAL_WORKERS)),
     **dict.fromkeys((contract.PREPARED,)),
-    contract.IGNORE_ERRORS: "--ignore-server-errors",
-    "HOROVOD_SIZE": "-n",
-    "HOROVOD_GLOO_IFACE": "--interface",
-    "HOROVOD_GLOO_RENDEZVOUS_ADDR": "-H",
-    "HOROVOD_GLOO_RENDEZVOUS_PORT": "--port",
+    contract.IGNORE_ERRORS: "use --ignore-server-errors",
+    "HOROVOD_SIZE": "use -n",
+    "HOROVOD_GLOO_IFACE": INTERFACE,
+    "HOROVOD_GLOO_RENDEZVOUS_ADDR": "use -H",
+    "HOROVOD_GLOO_RENDEZVOUS_PORT": "use --port",
     **dict.fromkeys(("HOROVOD_RANK", "HOROVOD_HOSTNAME", "HOROVOD_CONTROLLER")),
     **dict.fromkeys(("HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE", "HOROVOD_CPU_OPERATIONS")),
     **dict.fromkeys(("HOROVOD_CROSS_RANK", "HOROVOD_CROSS_SIZE")),
@@ -130,7 +131,7 @@ def overridden(environ, knows=anything):
 
 
 def _own(name, knows):
-    advice = OWN[name] and fitting([(f"use {OWN[name]}", OWN[name])], knows)
+    advice = OWN[name] and fitting(OWN[name], knows)
     return f"{name} ({advice})" if advice else name
 
 

@@ -5,12 +5,10 @@ import re
 import shlex
 
 from gluon_launch.job.environment import passed
-from gluon_launch.job.hosts import LOCAL, read_hosts
 from gluon_launch.job.job import Job, distribute
 from gluon_launch.job.statuses import UsageError
 from gluon_launch.starting import allocation
-from gluon_launch.starting.way import PARTICULAR
-from gluon_launch.starting.ways import WAYS
+from gluon_launch.starting.ways import PARTICULAR, WAYS
 
 MOST = 1 << 20  # characters of a script that are read
 
@@ -43,18 +41,14 @@ def plan(args, environ=os.environ):
     if args.check and args.no_check:
         raise UsageError("--check and --no-check contradict each other")
     source = "." if args.files or args.archives else current_folder()  # of the container
-    hosts = find_hosts(args, way, environ)
+    hosts = way.find_hosts(args, environ)
     processes = distribute(args.num_workers, num_servers, hosts, args.placement)
     env = passed(args, environ, way.knows)
     check_shown(args.show, processes)
     interface = find_interface(args, way, env)
     is_to_submit = way.submits(environ)
     job = Job(command, hosts, processes, source, target, args, way, env, interface, is_to_submit)
-    way.check_job(job)
-    if way.is_batch_system and "LAUNCH_SUBMITTED" in environ:
-        job.id = environ["LAUNCH_SUBMITTED"]  # the same when the batch system starts it again
-        job.earlier_tries = way.earlier_tries(environ)
-        job.watchers = allocation.watchers()
+    way.settle(job, environ)
     return job
 
 
@@ -141,23 +135,6 @@ def current_folder():
         return os.getcwd()
     except FileNotFoundError:
         raise UsageError("the folder you are in was deleted: cd to another") from None
-
-
-def find_hosts(args, way, environ):
-    """The hosts of the job: those given, or those of the allocation that we are in."""
-    if "hostfile" not in way.options:
-        return way.own_hosts(args)
-    own = getattr(way, "inside", None)
-    hosts = read_hosts(args.hostfile) if args.hostfile else allocation.find_hosts(environ, own)
-    for host in hosts if not way.takes_logins else ():
-        if host.port or host.user:
-            raise UsageError(f"{host}: port and user are for --launcher ssh: leave them out")
-    if way.submits(environ):  # the batch system will choose them
-        return [LOCAL] * args.num_workers
-    if way.needs_hosts and not hosts:
-        why = f" ({way.inside} is set, but nothing names the hosts)" if way.is_batch_system else ""
-        raise UsageError(f"--launcher {way.name} needs the hosts: -H FILE, or -H d1,d2{why}")
-    return hosts or [LOCAL]
 
 
 def find_interface(args, way, env):

@@ -6,7 +6,7 @@ import shlex
 
 from gluon_launch.job import job as jobs
 from gluon_launch.job.environment import ABOUT_HIDDEN, mask_words, secrets
-from gluon_launch.starting import brought, contents, local, rsync, ssh
+from gluon_launch.starting import brought, contents, rsync, ssh
 
 NOT_BROUGHT = "# By hand, MXNet stays as it is where a program does not import gluon_dist."
 PORT = 9091  # of the scheduler, without --port
@@ -39,7 +39,7 @@ def describe_job(job):
     if mask_words(job.argv) != job.argv:
         lines.append(ABOUT_HIDDEN)
     lines += job.way.asks(job)
-    if not job.options.no_prepare and not job.way.keeps_environment:
+    if not job.options.no_prepare and job.way.inherited() is None:
         lines.append(NOT_BROUGHT)
     hosts = list(dict.fromkeys(job.hosts))
     is_alone = len(hosts) == 1 and not job.interface
@@ -82,7 +82,7 @@ def _root_from_here(job):
 
 def _block(job, host, processes, addresses):
     """What runs on one host. Ctrl-C ends it."""
-    env = local.environment() if job.way.keeps_environment else {}
+    env = job.way.inherited() or {}
     workers = max(1, job.count("worker", host))
     is_absolute = os.path.isabs(job.directory)  # else it is in the home there
     return [
@@ -96,7 +96,7 @@ def _block(job, host, processes, addresses):
         *addresses,
         "unset PORT",  # MXNet would take it for its own
         *([f"export PATH={_quote(env['PATH'])}"] if "PATH" in env else []),
-        *(_prepare() if job.way.keeps_environment and not job.options.no_prepare else []),
+        *(_prepare() if env and not job.options.no_prepare else []),
         "cd " + ("" if is_absolute else "~/") + _quote(job.directory),
         f"threads=$(( $(nproc) > {workers} ? $(nproc) / {workers} : 1 ))",
         *(_start(job, process, not addresses) for process in processes),

@@ -11,8 +11,8 @@ from gluon_launch.job.environment import TRAINING, is_secret
 from gluon_launch.job.hosts import read_hosts
 from gluon_launch.job.statuses import UsageError
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
-from gluon_launch.starting import local
-from gluon_launch.starting.way import ARRAY, OUTPUT, BatchSystem, Refused, Submitted, submitted
+from gluon_launch.starting.batch import BatchSystem, Refused, Submitted, submitted
+from gluon_launch.starting.way import ARRAY, OUTPUT
 
 QRSH = ["qrsh", "-inherit", "-v", "PATH"]
 STATES = {
@@ -23,11 +23,17 @@ STATES = {
     "Rr": "RUNNING",
 }
 
+ABOUT = """\
+  --launcher sge    the same with qsub, and with qrsh inside: one slot a worker in the first
+    parallel environment that there is. Another: --launcher-option="-pe NAME 4".
+"""
+
 
 class GridEngine(BatchSystem):
     """See `BatchSystem`."""
 
     name = "sge"
+    about = ABOUT
     programs, package = ("qsub", "qrsh"), "gridengine-client"
     title, mark, inside = "Grid Engine", "#$", "PE_HOSTFILE"
     job_id, restarts = "$JOB_ID", "$RESTARTED"
@@ -50,7 +56,7 @@ class GridEngine(BatchSystem):
 
     def supervisor(self, host, job):
         command = ["python3", "-I", "-c", REMOTE_PYTHON]
-        return self.reach(host, job, command), local.environment()
+        return self.reach(host, job, command), self.inherited()
 
     def earlier_tries(self, environ):
         """Grid Engine only tells whether it has started the job before."""

@@ -11,16 +11,9 @@ import subprocess
 
 from gluon_launch.job.hosts import read_hosts
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
-from gluon_launch.starting import allocation, local
-from gluon_launch.starting.way import (
-    ARRAY,
-    OUTPUT,
-    BatchSystem,
-    Refused,
-    Submitted,
-    own_words,
-    submitted,
-)
+from gluon_launch.starting import allocation
+from gluon_launch.starting.batch import BatchSystem, Refused, Submitted, submitted
+from gluon_launch.starting.way import ARRAY, OUTPUT, own_words
 
 # Each is said, even if it is the default: what is not is taken from SLURM_* variables.
 ONE_NODE = ("--nodes=1", "--overlap", "--unbuffered", "--cpu-bind=none", "--mpi=none")
@@ -28,11 +21,20 @@ ONE_NODE += ("--export=ALL", "--input=all", "--output=all")
 ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED"}
 ENDED |= {"NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
 
+ABOUT = """\
+  --launcher slurm  inside an allocation (salloc, sbatch): srun takes the place of ssh. Outside: a
+    batch script is submitted, with one node a worker and one task a node, and its output is
+    followed. Your options for sbatch (inside: srun) win over those of the script:
+    --launcher-option=--nodes=2 --launcher-option=--gres=gpu:4. -H names the nodes. The parts of a
+    heterogeneous allocation (salloc -N1 : -N2) are one list of hosts.
+"""
+
 
 class Slurm(BatchSystem):
     """See `BatchSystem`."""
 
     name = "slurm"
+    about = ABOUT
     programs, package = ("sbatch", "srun"), "slurm-client"
     title, mark, inside = "Slurm", "#SBATCH", "SLURM_JOB_ID"
     job_id, restarts = "$SLURM_JOB_ID", "${SLURM_RESTART_COUNT:-0}"
@@ -70,7 +72,7 @@ class Slurm(BatchSystem):
     def supervisor(self, host, job):
         """As srun passes on the environment that it has, `python` means the same as here."""
         command = ["python3", "-I", "-c", REMOTE_PYTHON]
-        return self.reach(host, job, command), allocation.without_hindrance(local.environment())
+        return self.reach(host, job, command), allocation.without_hindrance(self.inherited())
 
     def address(self, host, ready):
         """The address under which Slurm knows the host."""

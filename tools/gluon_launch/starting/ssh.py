@@ -8,7 +8,7 @@ import re
 import subprocess
 
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
-from gluon_launch.starting.way import Way
+from gluon_launch.starting.way import Way, sharing
 
 CONNECT_S = 10
 # Said where the user's configuration has another value: ssh before 8.7 does not know these.
@@ -86,13 +86,22 @@ class Ssh(Way):
     programs, package = ("ssh",), "openssh-client"
     options = ("sync_dst_dir", "ssh_option", "hostfile", "interface")
     hints = HINTS
-    takes_logins = uses_ssh = may_translate = True
+    uses_ssh = True
 
     def supervisor(self, host, job):
         return [*self.login(host, job), f"exec python3 -I -c '{REMOTE_PYTHON}'"], None
 
     def login(self, host, job):
-        return [*ssh_argv(host, job.options), "--", host.name]
+        return [*self.remote_shell(host, job), "--", host.name]
+
+    def remote_shell(self, host, job):
+        return ssh_argv(host, job.options)
+
+    def check_logins(self, hosts):
+        """Ports and users are ssh's own."""
+
+    def doubtful(self, connections):
+        return sharing(connections)
 
     def address(self, host, ready):
         """The address at which ssh found the host."""

@@ -15,7 +15,7 @@ import time
 
 from gluon_launch.job.environment import ABOUT_HIDDEN, is_secret, mask_words
 from gluon_launch.job.statuses import SAVED
-from gluon_launch.starting.way import Refused
+from gluon_launch.starting.batch import Refused
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 IN_CLONE = PACKAGE.parent / "launch.py"

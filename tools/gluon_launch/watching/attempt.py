@@ -92,7 +92,7 @@ class Attempt:
             self.watch.step()
             self.links.open_again()
             failure = self.outcome.failure
-            is_enough = self.outcome.is_asked or self.job.way.brings_hosts  # others may take long
+            is_enough = self.outcome.is_asked or self.links.logins.asked  # others may take long
             if failure and (is_enough or failure.kind != "away"):
                 raise failure
         if failure:  # name all of them, not only the first
@@ -107,7 +107,7 @@ class Attempt:
             self.watch.ask("bring", dict.fromkeys(self.links.all(), order))
         for number, connection in enumerate(self.links.all()):  # two may be on one machine
             mark = f"{self.mark}_{number}"
-            connection.order("hold", mark=mark, asks=self.job.way.is_batch_system)
+            connection.order("hold", mark=mark, asks=self.job.way.signals_hosts)
         self.links.order("output", held=self.watch.flow.is_held)  # one that was late has not heard
 
     def find_addresses(self):
@@ -249,8 +249,8 @@ class Attempt:
                     self.watch.wait(FINISH_S)
             elif self.job.count("worker") > 1 and members.living("scheduler"):
                 self.console.say(APART.format(self.job.count("worker")))
-        if self.job.way.is_batch_system:  # where others ignore TERM
-            members.stop(0, members.names("scheduler") + members.names("server"))
+        for role in self.job.way.deaf:
+            members.stop(0, members.names(role))
         members.stop(KILL_S)
         self.watch.wait(KILL_S + 2)
         self.tell_unprepared()

@@ -7,7 +7,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 
@@ -37,11 +36,7 @@ REPORTS = {
 }
 NAMES = {"command", "cwd", "env"}  # fields of an order that a locale has decoded
 PACKET = 4000  # bytes
-STREAM = socket.SOCK_STREAM
-PACKETS = socket.SOCK_SEQPACKET if sys.platform.startswith("linux") else STREAM
 DROPPED = re.compile("kex_exchange_identification|Connection (closed|reset) by")
-# What ssh says of a host on the way to another one stands before its last line.
-CAUSE = re.compile(r"^ssh: |Permission denied \(|verification failed|^\w+Error\b")
 REFUSED = re.compile("denied|refused|timed out|resolve|No route|UNKNOWN port|Too many auth")
 
 
@@ -51,6 +46,7 @@ class Connection:
     Parameters
     ----------
     host : Host
+    way : Way
     argv : list of str
         Starts the supervisor: `python3 -I -c REMOTE_PYTHON`, here or at the other end of ssh.
         (-I: the folder that this is run in may have a random.py of its own.)
@@ -59,8 +55,8 @@ class Connection:
         supervisor, and of this end "said" (a line on ssh's standard error) and "closed".
     """
 
-    def __init__(self, host, argv, events, env=None, files=()):
-        self.host, self.events = host, events
+    def __init__(self, host, way, argv, events, env=None, files=()):
+        self.host, self.way, self.events = host, way, events
         self.ready = None  # the supervisor's first report
         self.last_words = []  # of ssh, or of a supervisor that failed
         self.given_up = None  # why the launcher ended it
@@ -68,9 +64,7 @@ class Connection:
         self.closed = False  # its end has been handled
         self.waiting_since = time.monotonic()  # None while the launcher itself is slow
         self._writer = Writer()  # a host that hangs takes no orders
-        # Open MPI 5 loses of its input what it reads in full pieces of 4096 bytes. Others must have
-        # a stream: they may read less than a packet at once, and would lose the rest.
-        ours, theirs = socket.socketpair(type=PACKETS if argv[0] == "mpirun" else STREAM)
+        ours, theirs = socket.socketpair(type=way.input_type)
         self._orders = ours
         self.popen = subprocess.Popen(
             argv,
@@ -124,11 +118,8 @@ class Connection:
         if self.given_up:
             return f"{self.host}: {what}: {self.given_up}"
         words = [line for line in self.last_words if line.strip(" @-\r") and "Warning:" not in line]
-        causes = [line for line in words if CAUSE.search(line)]
-        if self.popen.args[0] == "mpirun":  # its own causes come first, in many lines
-            causes = causes or words
-        word = (causes[:1] or words[-1:] or [f"status {self.popen.returncode}"])[0]
-        return f"{self.host}: {what}: {word}"
+        why = self.way.cause(words) if words else f"status {self.popen.returncode}"
+        return f"{self.host}: {what}: {why}"
 
     def _write(self, text):
         data = text.encode()

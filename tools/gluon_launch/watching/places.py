@@ -21,10 +21,7 @@ def wrong(job, connections, world, ask):
     list of str
     """
     way = job.way
-    if way.may_translate:  # a host need not have the address at which it is reached
-        machines = [connection.ready["machine"] for connection in connections]
-        connections = [c for c in connections if machines.count(c.ready["machine"]) > 1]
-    wanted = {c: world.addresses(way.wanted(c.host, job)) for c in connections}
+    wanted = {c: world.addresses(way.wanted(c.host, job)) for c in way.doubtful(connections)}
     orders = {c: ("own", {"addresses": found}) for c, found in wanted.items() if found}
     own = ask("own", orders) if orders else {}
     return [

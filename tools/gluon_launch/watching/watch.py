@@ -171,7 +171,7 @@ class Watch:
 
     def tell_placement(self):
         """All processes have registered: say which host has which."""
-        for host in self.links.by_host if self.job.way.tells_hosts else ():
+        for host in self.links.by_host if self.console.several_hosts else ():
             names = [str(process) for process in self.job.processes if process.host == host]
             self.console.say(f"{host}: {', '.join(names)}")
         self.record.write()
