@@ -14,8 +14,9 @@ import os
 import signal
 import sys
 
-from gluon_launch.job.environment import make_mask, overridden
+from gluon_launch.job.masking import make_mask
 from gluon_launch.job.statuses import USAGE, UsageError
+from gluon_launch.job.variables import overridden
 from gluon_launch.options.flags import create_parser
 from gluon_launch.options.plan import plan
 from gluon_launch.starting.dryrun import describe_job

@@ -4,9 +4,9 @@ import os
 import re
 import shlex
 
-from gluon_launch.job.environment import passed
 from gluon_launch.job.job import Job, distribute
 from gluon_launch.job.statuses import UsageError
+from gluon_launch.job.variables import passed
 from gluon_launch.starting import allocation
 from gluon_launch.starting.ways import PARTICULAR, WAYS
 

@@ -4,8 +4,8 @@ import os
 import re
 import shlex
 
-from gluon_launch.job import job as jobs
-from gluon_launch.job.environment import ABOUT_HIDDEN, mask_words, secrets
+from gluon_launch.job.environment import process_environment
+from gluon_launch.job.masking import ABOUT_HIDDEN, mask_words, untold
 from gluon_launch.starting import brought, contents, rsync, ssh
 
 NOT_BROUGHT = "# By hand, MXNet stays as it is where a program does not import gluon_dist."
@@ -123,7 +123,7 @@ def _wait(job, host):
 
 def _hidden(job, processes):
     """The variables of these processes whose values are not shown."""
-    return sorted({name for p in processes for name in secrets(job, p.role)})
+    return sorted({name for p in processes for name in untold(job, p.role)})
 
 
 def _addresses(job):
@@ -154,8 +154,8 @@ def _start(job, process, is_alone):
     """The line that starts a process, with its environment."""
     loopback = "127.0.0.1"
     place = loopback, job.options.port or PORT, loopback
-    env = jobs.environment(job, process, *place, 1, 1, interface="lo")
-    hidden = secrets(job, process.role)
+    env = process_environment(job, process, *place, 1, 1, interface="lo")
+    hidden = untold(job, process.role)
     words = {n: f'"${n}"' if n in hidden else _quote(value) for n, value in env.items()}
     if "OMP_NUM_THREADS" not in job.env[process.role]:
         words["OMP_NUM_THREADS"] = "$threads"

@@ -7,9 +7,10 @@ import shlex
 import signal
 import subprocess
 
-from gluon_launch.job.environment import TRAINING, is_secret
 from gluon_launch.job.hosts import read_hosts
+from gluon_launch.job.masking import is_secret
 from gluon_launch.job.statuses import UsageError
+from gluon_launch.job.variables import TRAINING
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
 from gluon_launch.starting.batch import BatchSystem, Refused, Submitted, submitted
 from gluon_launch.starting.way import ARRAY, OUTPUT

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from gluon_launch.job.environment import ABOUT_HIDDEN, is_secret, mask_words
+from gluon_launch.job.masking import ABOUT_HIDDEN, is_secret, mask_words
 from gluon_launch.job.statuses import SAVED
 from gluon_launch.starting.batch import Refused
 

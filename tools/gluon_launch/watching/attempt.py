@@ -6,7 +6,7 @@ import signal
 import threading
 
 from gluon_launch.job.addresses import scheduler_address
-from gluon_launch.job.job import environment
+from gluon_launch.job.environment import process_environment
 from gluon_launch.job.statuses import SAVED
 from gluon_launch.remote.protocol import KILL_S
 from gluon_launch.starting import brought, contents
@@ -214,7 +214,7 @@ class Attempt:
             self.record.open(process)
             processors = connection.ready["processors"]
             address = addresses[process.host]
-            env = environment(
+            env = process_environment(
                 *(job, process, root, port, address, processors, number),
                 interface=self.interfaces.get(process.host),
             )
