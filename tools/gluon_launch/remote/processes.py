@@ -18,11 +18,10 @@ import signal
 import subprocess
 import time
 
-from protocol import KILL_S
+from protocol import HUNG_S, KILL_S
 from request import Request
 from tree import catches, command_line, family, ignores, kill_family, send_signal
 
-HUNG_S = 10  # a process that has neither written nor computed for so long rests
 LOOK_S = 5  # between two looks at a process that is silent
 LEFT_S = 0.5  # for what a process left behind to end by itself
 SOON_S = 0.1  # between two looks at it

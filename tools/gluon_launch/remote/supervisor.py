@@ -72,20 +72,6 @@ class Supervisor:
         self.package = ""  # gluon_dist, packed, which comes in parts
         self.folder = self.not_brought = None  # where it is, or why it is not
         self.heard = self.beaten = self.looked = time.monotonic()
-        self.orders = {  # what the launcher can ask for
-            "beat": lambda: None,  # it lives, and was heard
-            "bring": self.bring,
-            "hold": self.hold,
-            "address": self.find_address,
-            "own": self.find_own,
-            "port": self.find_port,
-            "release": self.release_port,
-            "start": self.start,
-            "output": self.hold_output,
-            "signal": self.signal,
-            "stop": self.stop,
-            "leave": lambda: self.leave("it was told to"),
-        }
         self.wakeup, signalled = os.pipe()
         for fd in (0, 1, self.wakeup, signalled):
             os.set_blocking(fd, False)
@@ -155,7 +141,7 @@ class Supervisor:
         self.unread = lines.pop()
         for line in lines:
             order = json.loads(line.decode())
-            self.orders[order.pop("order")](**order)
+            getattr(self, "take_" + order.pop("order"))(**order)
 
     def may_read(self, stream):
         """May it be read now? The last output of a process that has ended must not wait."""
@@ -256,16 +242,22 @@ class Supervisor:
         if not self.leaving:
             self.leaving = True
             self.report("leaving", why=why)
-            self.stop(KILL_S)
+            self.take_stop(KILL_S)
 
-    # Orders
+    # Orders: see `protocol.py`
 
-    def bring(self, part):
+    def take_beat(self):
+        """The launcher lives, and was heard."""
+
+    def take_leave(self):
+        self.leave("it was told to")
+
+    def take_bring(self, part):
         """Take a part of the package. The next one waits for the report: pipes may be short."""
         self.package += part
         self.report("bring")
 
-    def hold(self, mark, asks=False):
+    def take_hold(self, mark, asks=False):
         """Take the name of the variable that marks the try, and start the guard.
 
         With `asks`, a signal to this process is a batch system's request: the launcher decides.
@@ -322,7 +314,7 @@ class Supervisor:
         python_path = os.pathsep.join([startup, *filter(None, places)])
         return dict(env, PYTHONPATH=python_path, LAUNCH_PREPARED=claim), claim
 
-    def start(self, name, command, env, cwd=None, stdin="", plain=False):
+    def take_start(self, name, command, env, cwd=None, stdin="", plain=False):
         """Start a process; a plain one is not told of the package."""
         if self.leaving:
             return
@@ -344,17 +336,17 @@ class Supervisor:
         self.tell_guard(f"+{child.pid:7}")
         self.report("started", name=name, pid=child.pid)
 
-    def hold_output(self, held):
+    def take_output(self, held):
         """Let the processes wait before they write more, or go on."""
         self.held = held
 
-    def stop(self, grace, names=None):
+    def take_stop(self, grace, names=None):
         """TERM to these processes (all, without names), and KILL when the grace is over."""
         for child in list(self.children.values()):
             if names is None or child.name in names:
                 child.stop(time.monotonic() + grace)
 
-    def signal(self, number, names):
+    def take_signal(self, number, names):
         """Send a signal to these processes."""
         for child in [child for name, child in self.children.items() if name in names]:
             if number == signal.SIGABRT and hasattr(resource, "prlimit"):
@@ -365,7 +357,7 @@ class Supervisor:
                     pass
             child.ask(number)
 
-    def find_address(self, toward=None, interface=None):
+    def take_address(self, toward=None, interface=None):
         """Which address of this host faces another one, or belongs to an interface?"""
         try:
             address = own_address(toward, interface)
@@ -381,11 +373,11 @@ class Supervisor:
                 what = f"interface {interface}: {error.strerror}; there are {here}"
             self.report("address", address=None, interface=None, why=what)
 
-    def find_own(self, addresses):
+    def take_own(self, addresses):
         """Which of these addresses are this host's own?"""
         self.report("own", addresses=[each for each in addresses if has_address(each)])
 
-    def find_port(self, address, port=None):
+    def take_port(self, address, port=None):
         """Listen at a free port, or a given one, so that others can try to reach it."""
         try:
             self.listener, self.claim = listen(address, port)
@@ -393,6 +385,6 @@ class Supervisor:
         except OSError as error:
             self.report("port", port=None, why=f"port {port or 'any'}: {error.strerror}")
 
-    def release_port(self):
+    def take_release(self):
         """Leave the port to the scheduler."""
         self.listener.close()

@@ -11,30 +11,10 @@ import threading
 import time
 
 from gluon_launch.remote.bootstrap import LOADER
-from gluon_launch.remote.protocol import to_wire
+from gluon_launch.remote.protocol import NAMES, REPORTS, to_wire
 from gluon_launch.telling.writer import Writer
 
-# What a supervisor reports, and the fields of each report; some have a "why" where it failed.
-REPORTS = {
-    "ready": {"hostname", "python", "executable", "processors", "ssh", "machine", "uid"},
-    "beat": set(),
-    "port": {"port"},
-    "address": {"address", "interface"},
-    "own": {"addresses"},
-    "started": {"name", "pid"},
-    "line": {"name", "stream", "text", "end"},  # a part of a line ends with ""
-    "wrote": {"name"},
-    "hung": {"name"},
-    "resting": {"name", "how"},
-    "prepared": {"name"},
-    "left": {"name", "commands"},
-    "bring": set(),
-    "exit": {"name", "status"},
-    "asked": {"number"},
-    "leaving": {"why"},
-    "done": set(),
-}
-NAMES = {"command", "cwd", "env"}  # fields of an order that a locale has decoded
+OWN = {"said", "closed"}  # reports of this end
 PACKET = 4000  # bytes
 DROPPED = re.compile("kex_exchange_identification|Connection (closed|reset) by")
 REFUSED = re.compile("denied|refused|timed out|resolve|No route|UNKNOWN port|Too many auth")
@@ -136,8 +116,8 @@ class Connection:
         for line in self.popen.stdout:
             try:
                 report = json.loads(line)
-                fields = REPORTS[report["report"]]
-                if set(report) - {"report"} not in (fields, fields | {"why"}):
+                fields = {*REPORTS[report["report"]].split(), "report"}
+                if set(report) not in (fields, fields | {"why"}):
                     raise ValueError
             except (ValueError, KeyError, TypeError):  # a greeting from the login shell
                 report = {"report": "said", "text": line.decode("utf-8", "replace").rstrip()}

@@ -4,8 +4,9 @@ import queue
 import signal
 
 from gluon_launch.job.statuses import USAGE
-from gluon_launch.remote.protocol import SILENCE_S
+from gluon_launch.remote.protocol import REPORTS, SILENCE_S
 from gluon_launch.starting import allocation
+from gluon_launch.watching.connection import OWN
 from gluon_launch.watching.flow import Flow
 from gluon_launch.watching.limits import Limits
 from gluon_launch.watching.links import Links
@@ -16,8 +17,10 @@ from gluon_launch.watching.registration import Registration
 ANSWER_S = 120  # for a host to answer: a folder on a network that is away blocks for ever
 
 
-def pass_over(connection, **fields):
-    """Take an answer, which `Watch.ask` returns, or a mere sign of life."""
+def handler(name, parts):
+    """The method of the first part that has one; else it is an answer: see `Watch.ask`."""
+    methods = (getattr(part, name, None) for part in parts)
+    return next(filter(None, methods), lambda connection, **fields: None)
 
 
 class Watch:
@@ -47,27 +50,8 @@ class Watch:
         self.flow = Flow(self.links, [*console.writers, record.writer])
         self.is_ending = False
         self.stepped = world.monotonic()
-        self.handlers = {
-            "ready": self.links.take_ready,
-            "said": self.links.take_said,
-            "asked": self.links.take_asked,
-            "leaving": self.links.take_leaving,
-            "closed": self.links.take_closed,
-            "started": self.members.take_started,
-            "line": self.take_line,
-            "wrote": self.take_wrote,
-            "hung": self.members.take_hung,
-            "resting": self.members.take_resting,
-            "prepared": self.members.take_prepared,
-            "left": self.members.take_left,
-            "exit": self.members.take_exit,
-            "bring": pass_over,
-            "port": pass_over,
-            "address": pass_over,
-            "own": pass_over,
-            "beat": pass_over,
-            "done": self.links.take_done,
-        }
+        parts = (self, self.links, self.members)
+        self.handlers = {kind: handler(f"take_{kind}", parts) for kind in {*REPORTS, *OWN}}
 
     def step(self):
         """Handle one event and check what needs none; return (connection, report) of the event."""
