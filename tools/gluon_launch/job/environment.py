@@ -24,7 +24,7 @@ def process_environment(job, process, root, port, address, processors, attempt, 
         The network interface of that address.
     """
     neighbours = job.neighbours(process.host)
-    env = {"OMP_NUM_THREADS": str(max(1, processors // max(1, len(neighbours))))}
+    env = {"OMP_NUM_THREADS": str(threads(processors, len(neighbours)))}
     env.update(job.env.get(process.role, {}))
     env.update(
         {
@@ -59,6 +59,11 @@ def process_environment(job, process, root, port, address, processors, attempt, 
     env.setdefault("PYTHONFAULTHANDLER", "1")  # so that a stack can be had of one that hangs
     env.setdefault("PYTHONUNBUFFERED", "1")  # so that lines come when they are printed
     return env
+
+
+def threads(processors, workers):
+    """How many threads a process gets, on a host with so many workers."""
+    return max(1, processors // max(1, workers))
 
 
 def horovod(job, process, neighbours, root, port, interface):
