@@ -8,20 +8,9 @@ from gluon_launch.job.addresses import announced_address
 def process_environment(job, process, root, port, address, processors, attempt, interface=None):
     """The environment variables of a process: those of ps-lite, and a few of the launcher's.
 
-    Without servers they are also Horovod's.
-
-    Parameters
-    ----------
-    root, port : str, int
-        Where the scheduler listens.
-    address : str
-        IPv4 address of the process's host, as the others reach it.
-    processors : int
-        How many that host has.
-    attempt : int
-        Which try this is, from 1.
-    interface : str or None
-        The network interface of that address.
+    Without servers they are also Horovod's. The scheduler listens at `root` and `port`; `address`
+    is the IPv4 address of the process's host, as the others reach it, `interface` the network
+    interface of it; `attempt` says which try this is, from 1.
     """
     neighbours = job.neighbours(process.host)
     env = {"OMP_NUM_THREADS": str(threads(processors, len(neighbours)))}

@@ -115,25 +115,11 @@ def sets_variable(word):
 
 
 def distribute(num_workers, num_servers, hosts, placement="round-robin"):
-    """Distribute processes over hosts.
+    """Distribute processes over hosts, of which the first also gets the scheduler.
 
-    Parameters
-    ----------
-    hosts : list of Host
-        The first one also gets the scheduler.
-    placement : {"round-robin", "fill"}
-        Round-robin is the published way: servers first, then workers, one host after the other.
-        `fill` gives every host as many workers as it has slots before it turns to the next, and
-        spreads the servers over the hosts that have workers.
-
-    Returns
-    -------
-    list of Process
-
-    Raises
-    ------
-    UsageError
-        `fill` has fewer slots than workers.
+    Round-robin is the published way: servers first, then workers, one host after the other. `fill`
+    gives every host as many workers as it has slots before it turns to the next, and spreads the
+    servers over the hosts that have workers; it raises a `UsageError` if the slots are too few.
     """
     workers = [hosts[(num_servers + i) % len(hosts)] for i in range(num_workers)]
     used = hosts

@@ -35,17 +35,10 @@ OWN = {
 
 
 def parse(items, environ, knows=anything):
-    """Read `NAME`, `NAME=VALUE` and (as published) `NAME:VALUE`.
+    """Read `NAME`, `NAME=VALUE` and (as published) `NAME:VALUE` into a dict.
 
-    Returns
-    -------
-    dict
-        The value of a bare NAME is the one in `environ`.
-
-    Raises
-    ------
-    UsageError
-        An item has no valid name, or the launcher sets it itself, or a bare NAME is not set.
+    The value of a bare NAME is the one in `environ`. Raises a `UsageError` if a name is not valid,
+    or the launcher sets it itself, or a bare one is not set.
     """
     found = {}
     for item in items:
@@ -63,26 +56,10 @@ def parse(items, environ, knows=anything):
 
 
 def passed(options, environ, knows=anything):
-    """The variables that each role gets.
+    """The variables that each role gets, {role: {name: value}}; may raise a `UsageError`.
 
-    Parameters
-    ----------
-    options : argparse.Namespace
-        With env, env_worker, env_server and p3.
-    environ : dict
-        The launcher's environment. Its variables for `TRAINING` are passed on, but for its `OWN`;
-        a local process inherits the others too.
-    knows : function
-        See `Way.knows`.
-
-    Returns
-    -------
-    dict
-        role: {name: value}
-
-    Raises
-    ------
-    UsageError
+    Of the launcher's environment those for `TRAINING` are passed on, but for its `OWN`; a local
+    process inherits the others too. For `knows` see `Way`.
     """
     names = (name for name in environ if TRAINING.fullmatch(name) and name not in OWN)
     common = {name: environ[name] for name in names}

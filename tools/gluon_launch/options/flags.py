@@ -107,15 +107,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def create_parser(program, description):
-    """Create the parser of the command line.
-
-    Parameters
-    ----------
-    program : str
-        What the user has called.
-    description : str
-        What `--help` begins with.
-    """
+    """Create the parser of the command line, for a program as the user has called it."""
     parser = _Parser(
         prog=program,
         usage=f"{program} -n N [-s N] [-H HOSTS] [options] COMMAND",

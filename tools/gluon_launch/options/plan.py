@@ -14,23 +14,9 @@ MOST = 1 << 20  # characters of a script that are read
 
 
 def plan(args, environ=os.environ):
-    """Plan the job of a command line. Nothing is started or written.
+    """Plan the job of a parsed command line. Nothing is started or written.
 
-    Parameters
-    ----------
-    args : argparse.Namespace
-        As parsed; it is only read.
-    environ : dict
-        The launcher's environment.
-
-    Returns
-    -------
-    Job
-
-    Raises
-    ------
-    UsageError
-        With one line that says what is wrong.
+    Raises a `UsageError` with one line that says what is wrong.
     """
     allocation.check_alone(environ)
     command = find_command(args)

@@ -38,13 +38,7 @@ SAYS = {
 
 
 def run_yarn(*words):
-    """Run `yarn`: what it ended with, and its output.
-
-    Raises
-    ------
-    OSError
-        It cannot be run, or does not end.
-    """
+    """Run `yarn`: what it ended with, and its output. `OSError`: it cannot be run, or hangs."""
     try:
         return subprocess.run(
             ["yarn", *words],
@@ -61,13 +55,7 @@ def run_yarn(*words):
 
 
 def find_jar():
-    """The jar of DistributedShell, among the classes that `yarn` uses.
-
-    Raises
-    ------
-    OSError
-        It is not there, or `yarn` does not tell.
-    """
+    """The jar of DistributedShell, among the classes that `yarn` uses, or an `OSError`."""
     done = run_yarn("classpath")
     for entry in done.stdout.strip().split(":"):
         folder = entry[:-1] if entry.endswith("/*") else os.path.dirname(entry)

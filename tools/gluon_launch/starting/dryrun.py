@@ -31,12 +31,7 @@ FUNCTIONS = processors, own_address, interfaces, interface_of, announced_address
 
 
 def describe_job(job):
-    """The script: a block for each host, to be pasted there, or run here for a local job.
-
-    Returns
-    -------
-    str
-    """
+    """The script: a block for each host, to be pasted there, or run here for a local job."""
     lines = ["# The same by hand, in bash."]
     if mask_words(job.argv) != job.argv:
         lines.append(ABOUT_HIDDEN)

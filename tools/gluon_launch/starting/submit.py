@@ -54,24 +54,11 @@ fi
 
 
 def script(job, own_words):
-    """The batch script of a job, and the environment in which it is submitted.
+    """The batch script of a job, its directives, and the environment in which it is submitted.
 
-    Parameters
-    ----------
-    job : Job
-    own_words : list of str
-        The words of the command line in front of the command.
-
-    Returns
-    -------
-    text, words, environ : str, list of str, dict
-        The script; its directives; the environment. Batch systems show scripts: of a secret in
-        `--env NAME=VALUE` the text has only the name, and the environment the value.
-
-    Raises
-    ------
-    UsageError
-        The batch system cannot take such a job.
+    Batch systems show scripts: of a secret in `--env NAME=VALUE` the script has only the name, and
+    the environment the value. `own_words` stand in front of the command on the command line. Raises
+    a `UsageError` if the batch system cannot take such a job.
     """
     options, way = job.options, job.way
     named, environ = {}, dict(os.environ)
@@ -119,15 +106,8 @@ def size_before(path, began):
 class Follower:
     """Shows the output of a submitted job, and passes on signals to it.
 
-    Parameters
-    ----------
-    job : Submitted
-    began : float
-        When its submission began, in seconds since 1970.
-    output : str
-        Where its output is, without .out or .err.
-    grace : float
-        Seconds that the workers have to save.
+    `output` is where that is, without .out or .err; the submission began at `began`, in seconds
+    since 1970; the workers have `grace` seconds to save.
     """
 
     def __init__(self, job, began, output, grace, console):

@@ -36,25 +36,16 @@ REFUSED_FILES = "--files and --archives bring files"
 
 @dataclass
 class Request:
-    """What is asked for.
-
-    Attributes
-    ----------
-    memory, cores : int
-        Of one container, in MB.
-    files, archives, links
-        Paths of what the containers get; names of those to unpack; by the name of a link that of
-        its file.
-    """
+    """What is asked for."""
 
     name: str
     count: int
-    memory: int
+    memory: int  # of one container, in MB
     cores: int
     words: list
-    files: list = field(default_factory=list)
-    archives: list = field(default_factory=list)
-    links: dict = field(default_factory=dict)
+    files: list = field(default_factory=list)  # paths of what the containers get
+    archives: list = field(default_factory=list)  # names of those to unpack
+    links: dict = field(default_factory=dict)  # by the name of a link that of its file
 
     def argv(self, jar, script):
         """The command that asks YARN."""
@@ -142,12 +133,7 @@ class Yarn(Way):
 
 
 def request(job):
-    """What a job asks of YARN.
-
-    Raises
-    ------
-    UsageError
-    """
+    """What a job asks of YARN; raises a `UsageError` if it cannot be asked for."""
     options = job.options
     workers, servers = job.count("worker"), job.count("server")
     each = math.ceil(servers / workers)  # servers in a container

@@ -30,18 +30,8 @@ def shortened(line):
 def explain(failure, way, log=None, left_out=None, members=()):
     """The lines that end a job.
 
-    Parameters
-    ----------
-    failure : Failure
-        With `member` set if it was a process that failed.
-    log : path or None
-        Where its output is kept.
-    way : Way
-        How the job was started.
-    left_out : str or None
-        What was not copied to the hosts.
-    members : list of Member
-        All processes: one may have told the cause long before another one failed.
+    `log` is where the output of the process that failed is kept; `left_out` says what was not
+    copied to the hosts. Of all members one may have told the cause long before another one failed.
     """
     lines = [str(failure)]
     member, said = failure.member, str(failure)

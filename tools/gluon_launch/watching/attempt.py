@@ -23,18 +23,8 @@ DUMP_S = 2  # for stacks to be written
 class Attempt:
     """Runs the job once. `run` tells the story; the methods follow in its order.
 
-    Parameters
-    ----------
-    job : Job
-    console : Console
-    record : Record
-    requests : collections.deque
-        Signals sent to the launcher, in order, filled by their handlers.
-    number : int
-        Which try this is, from 1.
-    prepare : bool
-        Check the hosts and copy to them first.
-    world : World
+    `requests` are the signals sent to the launcher, in order, filled by their handlers; `number`
+    says which try this is, from 1; with `prepare` the hosts are checked and copied to first.
     """
 
     def __init__(self, job, console, record, requests, number, prepare, world):

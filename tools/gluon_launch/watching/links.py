@@ -12,13 +12,7 @@ from gluon_launch.watching.outcome import Failure
 
 
 class Links:
-    """A connection to each host of the job.
-
-    Attributes
-    ----------
-    by_host : dict
-        The Connection to each host.
-    """
+    """A `Connection` to each host of the job."""
 
     def __init__(self, job, world, events, outcome, console, record):
         self.job, self.outcome, self.console, self.record = job, outcome, console, record

@@ -52,19 +52,13 @@ class Member:
 
 
 class Members:
-    """All processes of a try.
-
-    Attributes
-    ----------
-    by_name : dict
-        The Member with each name; empty until the processes are started.
-    """
+    """All processes of a try."""
 
     def __init__(self, world, outcome, links, console, record, options, registration):
         self.options, self.registration = options, registration
         self.world, self.outcome, self.links = world, outcome, links
         self.console, self.record = console, record
-        self.by_name = {}
+        self.by_name = {}  # each Member; empty until the processes are started
         self.standstill, self.told = "", []  # what is so now, and all that was said of it
         self.has_told_left = False
 

@@ -6,20 +6,7 @@ another host, ssh uses a connection to another host if a ControlPath is the same
 
 
 def wrong(job, connections, world, ask):
-    """A line for each supervisor that is on another host.
-
-    Parameters
-    ----------
-    job : Job
-    connections : list of Connection
-    world : World
-    ask : function
-        `Watch.ask`.
-
-    Returns
-    -------
-    list of str
-    """
+    """A line for each supervisor that is on another host; `ask` is `Watch.ask`."""
     way = job.way
     wanted = {c: world.addresses(way.wanted(c.host, job)) for c in way.doubtful(connections)}
     orders = {c: ("own", {"addresses": found}) for c, found in wanted.items() if found}

@@ -36,16 +36,9 @@ def first_program(command):
 def question(job, ready, address, is_before_copy):
     """The check of a host, as fields of the order "start".
 
-    Parameters
-    ----------
-    job : Job
-    ready : dict
-        The first report of the host's supervisor.
-    address : str
-        Where the scheduler is going to listen.
-    is_before_copy : bool
-        The folder need not be there. Then the command, and its MXNet, are not asked about, unless
-        there is no other time for it: with `--check`.
+    `address` is where the scheduler is going to listen. With `is_before_copy` the folder need not
+    be there; the command and its MXNet are then asked about only if there is no other time for it:
+    with `--check`.
     """
     create = "create" if is_before_copy else "-"
     by_shell = "sh" if len(job.command) == 1 else "-"
@@ -72,25 +65,10 @@ class Finding:
 
 
 def judge(host, ready, lines, status, needed, brought, knows=anything):
-    """Judge what a host answered.
+    """Judge what a host answered: the lines of the check and its exit status.
 
-    Parameters
-    ----------
-    host : Host
-    ready : dict
-        The first report of its supervisor.
-    lines, status : list of str, int
-        The output of the check and its exit status.
-    needed : int
-        Bytes that are going to be copied to an empty folder.
-    brought : collection of str
-        The files that the copy would bring, by their names in the folder.
-    knows : function
-        See `Way.knows`.
-
-    Returns
-    -------
-    Finding
+    `needed` bytes are going to be copied to an empty folder; `brought` are the files that the copy
+    would bring, by their names in the folder.
     """
     lines = [line for line in lines if line]
     answers = [line for line in lines if line.startswith('{"wrong"')]  # others are warnings

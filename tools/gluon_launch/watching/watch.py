@@ -26,14 +26,7 @@ def handler(name, parts):
 class Watch:
     """Takes the reports of the hosts and the requests to the launcher; looks at the clock.
 
-    Attributes
-    ----------
-    outcome, links, members, limits, flow, registration
-        What is known so far, each object with its own part.
-    handlers : dict
-        What takes each kind of report.
-    is_ending : bool
-        The processes are being stopped: time limits mean nothing any more.
+    What is known so far is in its parts: outcome, links, members, limits, flow, registration.
     """
 
     def __init__(self, job, console, record, requests, world):
@@ -48,7 +41,7 @@ class Watch:
         )
         self.limits = Limits(job, world, self.outcome, self.registration, self.members)
         self.flow = Flow(self.links, [*console.writers, record.writer])
-        self.is_ending = False
+        self.is_ending = False  # the processes are being stopped: no time limit counts any more
         self.stepped = world.monotonic()
         parts = (self, self.links, self.members)
         self.handlers = {kind: handler(f"take_{kind}", parts) for kind in {*REPORTS, *OWN}}
@@ -88,10 +81,7 @@ class Watch:
     def ask(self, kind, orders):
         """Send each connection its order (name, fields); return its report of this kind.
 
-        Raises
-        ------
-        Failure
-            A host does not answer, or says why it cannot.
+        Raises a `Failure` if a host does not answer, or says why it cannot.
         """
         answers = {}
         for connection, (name, fields) in orders.items():
