@@ -9,51 +9,24 @@ long (a cut network closes nothing). A second process, the guard, does the same 
 killed or stopped.
 """
 
-import base64
-import fcntl
-import glob
 import json
 import os
 import platform
 import resource
 import select
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 import time
-import zlib
 
 from host import has_address, interface_of, interfaces, listen, machine, own_address, processors
 from orphans import Orphans
+from package import Package
 from processes import Child, guard, start_status
 from protocol import KILL_S, SILENCE_S, from_wire
 
 REQUESTS = signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU
 MAX_BACKLOG = 1 << 20  # bytes the launcher has not read yet; above it the processes have to wait
-
-
-FOLDER = "gluon-dist-"  # how the folder of the package begins
-SETTLED_S = 60  # a younger folder may not be locked yet
-
-
-def remove_abandoned():
-    """Remove folders of this user whose supervisor and guard were killed, both at once."""
-    for folder in glob.glob(os.path.join(tempfile.gettempdir(), FOLDER + "*")):
-        try:
-            about = os.stat(folder)
-            if about.st_uid != os.getuid() or time.time() - about.st_mtime < SETTLED_S:
-                continue
-            lock = os.open(os.path.join(folder, "lock"), os.O_CREAT | os.O_RDWR)
-        except OSError:  # it has just gone, or is not ours
-            continue
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-        except OSError:  # somebody holds it: all is well
-            pass
-        os.close(lock)
 
 
 class Supervisor:
@@ -69,8 +42,7 @@ class Supervisor:
         self.mark = self.guard_pid = self.guard_pipe = None
         self.orphans = Orphans()
         self.listener = self.claim = None
-        self.package = ""  # gluon_dist, packed, which comes in parts
-        self.folder = self.not_brought = None  # where it is, or why it is not
+        self.package = Package()
         self.heard = self.beaten = self.looked = time.monotonic()
         self.wakeup, signalled = os.pipe()
         for fd in (0, 1, self.wakeup, signalled):
@@ -109,8 +81,7 @@ class Supervisor:
             self.look_after(time.monotonic())
             self.write()
         self.orphans.end(self.own())
-        if self.folder:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        self.package.remove()
         self.report("done")
         os.set_blocking(1, True)
         self.write()
@@ -159,9 +130,12 @@ class Supervisor:
         if more and not lines:
             self.report("wrote", name=child.name)
         if not more:
-            del self.streams[stream.pipe.fileno()]
-            stream.pipe.close()
-            child.streams.remove(stream)
+            self.close(stream)
+
+    def close(self, stream):
+        del self.streams[stream.pipe.fileno()]
+        stream.pipe.close()
+        stream.child.streams.remove(stream)
 
     def pass_on_parts(self, now, reading):
         """Pass on what has waited for the end of its line: dots, a question, a progress bar."""
@@ -208,9 +182,8 @@ class Supervisor:
         if len(self.outgoing) >= MAX_BACKLOG and not self.leaving:  # there may be more to read
             child.deadline = max(child.deadline, now + KILL_S)
         if now > child.deadline or not (child.streams or left):
-            for stream in child.streams:
-                del self.streams[stream.pipe.fileno()]
-                stream.pipe.close()
+            for stream in list(child.streams):
+                self.close(stream)
             if child.claim and os.path.exists(child.claim):
                 self.report("prepared", name=child.name)
             if child.left:
@@ -254,7 +227,7 @@ class Supervisor:
 
     def take_bring(self, part):
         """Take a part of the package. The next one waits for the report: pipes may be short."""
-        self.package += part
+        self.package.packed += part
         self.report("bring")
 
     def take_hold(self, mark, asks=False):
@@ -265,10 +238,7 @@ class Supervisor:
         """
         self.mark = mark
         self.orphans.adopt()
-        try:
-            self.unpack()
-        except OSError as error:
-            self.not_brought = f"no place for gluon_dist: {error}; set TMPDIR, or say --no-prepare"
+        self.package.unpack()
         for number in REQUESTS if asks else ():
             signal.signal(number, lambda number, _: self.report("asked", number=number))
         supervisor = os.getpid()
@@ -283,48 +253,21 @@ class Supervisor:
             signal.set_wakeup_fd(-1)
             for fd in (0, 1, 2):
                 os.dup2(os.open(os.devnull, os.O_RDWR), fd)
-            guard(pipe, mark.encode() + b"=", supervisor, SILENCE_S + KILL_S + 2, self.folder)
+            guard(
+                pipe, mark.encode() + b"=", supervisor, SILENCE_S + KILL_S + 2, self.package.folder
+            )
         finally:
             os._exit(0)
-
-    def unpack(self):
-        """Write the files of the package to a folder that only this user can read."""
-        if not self.package:
-            return
-        remove_abandoned()
-        self.folder = tempfile.mkdtemp(prefix=FOLDER)
-        lock = os.open(os.path.join(self.folder, "lock"), os.O_CREAT | os.O_RDWR)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # until this process and the guard have ended
-        except OSError:  # a file system without locks: then nobody else removes the folder, either
-            pass
-        for path, text in json.loads(
-            zlib.decompress(base64.b64decode(self.package)).decode()
-        ).items():
-            path = os.path.join(self.folder, path)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
-
-    def with_package(self, name, env):
-        """Return the environment of a process that is told of the package, and its claim."""
-        places = [env.get("PYTHONPATH", os.environ.get("PYTHONPATH"))]
-        startup = os.path.join(self.folder, "gluon_dist", "startup")
-        claim = os.path.join(self.folder, name)
-        python_path = os.pathsep.join([startup, *filter(None, places)])
-        return dict(env, PYTHONPATH=python_path, LAUNCH_PREPARED=claim), claim
 
     def take_start(self, name, command, env, cwd=None, stdin="", plain=False):
         """Start a process; a plain one is not told of the package."""
         if self.leaving:
             return
-        if self.not_brought and not plain:
-            self.report("exit", name=name, status=1, why=self.not_brought)
+        if self.package.why_not and not plain:
+            self.report("exit", name=name, status=1, why=self.package.why_not)
             return
         command, cwd, env = map(from_wire, (command, cwd, env))
-        claim = None
-        if self.folder and not plain:
-            env, claim = self.with_package(name, env)
+        env, claim = (env, None) if plain else self.package.tell(name, env)
         try:
             child = Child(name, self.mark, command, env, cwd, stdin)
             child.claim = claim

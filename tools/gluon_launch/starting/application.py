@@ -81,15 +81,7 @@ def own_addresses(interface):
 
 
 class Application:
-    """Asks for the containers, and gives them back.
-
-    Attributes
-    ----------
-    files : tuple of int
-        What the command of a supervisor inherits: the socket at which containers call.
-    environ : dict
-        Its variables.
-    """
+    """Asks for the containers, and gives them back."""
 
     def __init__(self, job, request, say):
         self.request, self.say = request, say
@@ -102,8 +94,8 @@ class Application:
         self.listener = socket.socket()
         self.listener.bind(("", 0))
         self.listener.listen(1024)
-        self.files = (self.listener.fileno(),)
-        self.environ = {**os.environ, KEY: key}
+        # What the command of a supervisor inherits:
+        self.files, self.environ = (self.listener.fileno(),), {**os.environ, KEY: key}
         self.folder = tempfile.TemporaryDirectory(prefix="launch-yarn-")
         script = pathlib.Path(self.folder.name, SCRIPT)
         script.touch(mode=0o600)

@@ -16,37 +16,20 @@ from gluon_launch.starting.way import Way
 
 
 class Refused(Exception):
-    """The batch system does not take the job; the message says why.
+    """The batch system does not take the job; the message says why."""
 
-    Attributes
-    ----------
-    status : int
-        What the launcher exits with.
-    """
-
-    status = USAGE
+    status = USAGE  # what the launcher exits with
 
 
 class BatchSystem(Way):
-    """See `Way`. The hosts are those that it says they are.
+    """See `Way`. The hosts are those that it says they are."""
 
-    Attributes
-    ----------
-    title, mark : str
-        What people call it; how a directive begins in a script.
-    inside : str
-        The variable that is set in an allocation.
-    job_id, restarts : str
-        For the shell: the number of the job, and how often it was started before.
-    ending : str
-        The signals by which it ends a job for good.
-    requeue, afterwards : str
-        Lines of the script: queue the job again; what else to do at the end, `{folder}` being where
-        the output is.
-    """
-
-    title = mark = inside = job_id = restarts = ending = requeue = None
-    afterwards = ""
+    title = mark = None  # what people call it; how a directive begins in a script
+    inside = None  # the variable that is set in an allocation
+    job_id = restarts = None  # for the shell: the job's number, how often it was started before
+    ending = None  # the signals by which it ends a job for good
+    requeue = None  # a line of the script: queue the job again
+    afterwards = ""  # what else to do at its end, where `{output}` is its output, without .out
     options = ("hostfile", "interface", "launcher_option")
     signals_hosts, deaf = True, ("scheduler", "server")
 
@@ -105,19 +88,11 @@ class BatchSystem(Way):
 
 
 class Submitted(abc.ABC):
-    """A job in a batch system's hands.
+    """A job in a batch system's hands."""
 
-    Attributes
-    ----------
-    id : str
-        Its number.
-    environ : dict or None
-        The environment of these commands, None for ours.
-    stop_argv, save_argv, cancel_argv : list of str
-        The commands that ask it to save and end, to save, and to end at once.
-    """
-
-    id = environ = stop_argv = save_argv = cancel_argv = None
+    id = None  # its number
+    environ = None  # the environment of these commands, None for ours
+    stop_argv = save_argv = cancel_argv = None  # to save and end, to save, to end at once
 
     @abc.abstractmethod
     def look(self):

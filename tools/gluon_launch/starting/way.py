@@ -22,45 +22,22 @@ CAUSE = re.compile(r"^ssh: |Permission denied \(|verification failed|^\w+Error\b
 
 
 class Way(abc.ABC):
-    """A way to start the supervisor of each host.
+    """A way to start the supervisor of each host."""
 
-    Attributes
-    ----------
-    name : str
-        What `--launcher` calls it.
-    about : str
-        Its lines in `--help`.
-    programs, package : tuple of str, str
-        The programs it runs here, and the package that has them.
-    options, flags : tuple of str, tuple of Flag
-        Which of the options it knows that not all ways know; options that are its own.
-    hints : tuple
-        Rows as those of `telling/hints.py`, for what only its programs say.
-    refused : dict
-        By the pattern of a `--launcher-option` why it is not passed on: with it the programs would
-        do something else than they are run for.
-    uses_ssh : bool
-        An advice about ssh is of use.
-    tells_hosts : bool
-        The lines of a process are shown with the name of its host.
-    signals_hosts : bool
-        What gave the hosts asks for them back by a signal to the supervisors.
-    deaf : tuple of str
-        The roles that ignore TERM: see `shielded`.
-    input_type : int
-        The kind of socket from which its program reads what it passes on to the supervisor.
-    """
-
-    name = None
-    about = ""
-    programs, package = (), None
-    options, flags = ("hostfile", "interface"), ()
-    hints = ()
+    name = None  # what `--launcher` calls it
+    about = ""  # its lines in `--help`
+    programs, package = (), None  # what it runs here, and the package that has that
+    options = ("hostfile", "interface")  # of those that not all ways know
+    flags = ()  # each a `Flag`: options of its own
+    hints = ()  # rows as those of `telling/hints.py`, for what only its programs say
+    # By the pattern of a `--launcher-option` why it is not passed on: with it the programs would
+    # do something else than they are run for.
     refused = {}  # noqa: RUF012
-    uses_ssh = False
-    tells_hosts = True
-    signals_hosts, deaf = False, ()
-    input_type = socket.SOCK_STREAM
+    uses_ssh = False  # an advice about ssh is of use
+    tells_hosts = True  # the lines of a process are shown with the name of its host
+    signals_hosts = False  # who gave the hosts asks for them back by a signal to the supervisors
+    deaf = ()  # the roles that ignore TERM: see `shielded`
+    input_type = socket.SOCK_STREAM  # from which its program reads what it passes on
 
     @abc.abstractmethod
     def supervisor(self, host, job):
