@@ -20,6 +20,7 @@ from gluon_launch.telling.output import Console
 from gluon_launch.telling.report import hint
 from gluon_launch.telling.writer import finish
 from launch import main, parse_args
+from launching import ROOT
 
 TIME_BUDGET_S = 10
 BATCH_SYSTEMS = [way for way in WAYS.values() if isinstance(way, BatchSystem)]
@@ -68,6 +69,13 @@ def test_the_command_of_a_supervisor_is_a_program_of_the_way_and_carries_the_loa
     argv, _ = way.supervisor(job.hosts[-1], job)
     assert argv[0] in (*way.programs, sys.executable)
     assert REMOTE_PYTHON in argv[-1] or way.name == "yarn"
+
+
+@pytest.mark.parametrize("name", sorted({*WAYS} - {"local", "ssh"}))  # which are the defaults
+def test_no_file_outside_of_starting_knows_the_name_of_a_way(name):
+    files = [*(ROOT / "tools" / "gluon_launch").rglob("*.py")]
+    knowing = [path.parent.name for path in files if f'"{name}"' in path.read_text()]
+    assert {*knowing} == {"starting"}
 
 
 LEFT_OVER = {

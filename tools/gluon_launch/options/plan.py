@@ -26,7 +26,7 @@ def plan(args, environ=os.environ):
     target = find_target(args)
     if args.check and args.no_check:
         raise UsageError("--check and --no-check contradict each other")
-    source = "." if args.files or args.archives else current_folder()  # of the container
+    source = way.folder(args)
     hosts = way.find_hosts(args, environ)
     processes = distribute(args.num_workers, num_servers, hosts, args.placement)
     env = passed(args, environ, way.knows)
@@ -113,14 +113,6 @@ def find_target(args):
     if target is not None and re.fullmatch("[/ ]*|~.*", target):
         raise UsageError(f"--sync-dst-dir {target!r}: name a folder")
     return target
-
-
-def current_folder():
-    """Where the launcher was started."""
-    try:
-        return os.getcwd()
-    except FileNotFoundError:
-        raise UsageError("the folder you are in was deleted: cd to another") from None
 
 
 def find_interface(args, way, env):

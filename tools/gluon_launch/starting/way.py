@@ -6,6 +6,7 @@ rsh would. A batch system is a class of the kind in `batch.py`.
 """
 
 import abc
+import os
 import re
 import shlex
 import socket
@@ -65,6 +66,13 @@ class Way(abc.ABC):
         for host in hosts:
             if host.port or host.user:
                 raise UsageError(f"{host}: port and user are for --launcher ssh: leave them out")
+
+    def folder(self, options):
+        """Where the command runs: where the launcher was started."""
+        try:
+            return os.getcwd()
+        except FileNotFoundError:
+            raise UsageError("the folder you are in was deleted: cd to another") from None
 
     def settle(self, job, environ):  # noqa: B027
         """Complete a job; raise a `UsageError` if such a one cannot be asked for."""

@@ -120,6 +120,10 @@ class Yarn(Way):
             return "yarn is not installed here: put the bin folder of your Hadoop on PATH"
         return super().why_not(program, error)
 
+    def folder(self, options):
+        """Files are brought to the folder of the container."""
+        return "." if options.files or options.archives else super().folder(options)
+
     def settle(self, job, environ):
         request(job)
 
