@@ -99,6 +99,12 @@ class Submitted(abc.ABC):
         """What the job is doing, in words, and its exit status, None before its end."""
 
 
+def run(*argv, env=None):
+    """Run a command of a batch system to its end: its status, and what it says."""
+    pipes = {"stdin": subprocess.DEVNULL, "capture_output": True}
+    return subprocess.run(argv, env=env, encoding="utf-8", errors="replace", **pipes)
+
+
 def submitted(argv, text, environ, pattern):
     """Submit a script; the match of the pattern with what sbatch or qsub prints.
 

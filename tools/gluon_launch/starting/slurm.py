@@ -7,12 +7,11 @@ save, but also the servers, without which they cannot. `shielded` keeps these al
 import os
 import re
 import shlex
-import subprocess
 
 from gluon_launch.job.hosts import read_hosts
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
 from gluon_launch.starting import allocation
-from gluon_launch.starting.batch import BatchSystem, Refused, Submitted, submitted
+from gluon_launch.starting.batch import BatchSystem, Refused, Submitted, run, submitted
 from gluon_launch.starting.way import ARRAY, OUTPUT, own_words
 
 # Each is said, even if it is the default: what is not is taken from SLURM_* variables.
@@ -77,15 +76,11 @@ class Slurm(BatchSystem):
     def address(self, host, ready):
         """The address under which Slurm knows the host."""
         try:
-            done = subprocess.run(
-                ["scontrol", "--oneliner", "show", "node", host.name],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
+            done = run("scontrol", "--oneliner", "show", "node", host.name)
         except OSError:
             return host.name
-        found = re.search(rb"\bNodeAddr=(\S+)", done.stdout)
-        return found[1].decode() if found else host.name
+        found = re.search(r"\bNodeAddr=(\S+)", done.stdout)
+        return found[1] if found else host.name
 
     def shielded(self, role, argv):
         """Servers and the scheduler ignore Slurm's request: the launcher ends them.
@@ -147,12 +142,7 @@ class SlurmJob(Submitted):
         self.cancel_argv = ["scancel", self.id]
 
     def look(self):
-        done = subprocess.run(
-            ["scontrol", "--oneliner", "show", "job", self.id],
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-        )
+        done = run("scontrol", "--oneliner", "show", "job", self.id)
         fields = dict(re.findall(r"(\w+)=(\S*)", done.stdout))
         if "Invalid job id" in done.stderr:  # it ended so long ago that Slurm has forgotten it
             return "not known any more", 1

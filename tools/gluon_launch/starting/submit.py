@@ -9,13 +9,12 @@ import pathlib
 import re
 import shlex
 import signal
-import subprocess
 import sys
 import time
 
 from gluon_launch.job.masking import ABOUT_HIDDEN, is_secret, mask_words
 from gluon_launch.job.statuses import SAVED
-from gluon_launch.starting.batch import Refused
+from gluon_launch.starting.batch import Refused, run
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 IN_CLONE = PACKAGE.parent / "launch.py"
@@ -195,14 +194,7 @@ class Follower:
 
     def tell(self, argv):
         """Run a command of the batch system; did it work?"""
-        done = subprocess.run(
-            argv,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            env=self.job.environ,
-        )
+        done = run(*argv, env=self.job.environ)
         if done.returncode:
             self.console.say(f"{argv[0]}: {done.stderr.strip() or done.returncode}")
         return done.returncode == 0
