@@ -55,9 +55,8 @@ class Way(abc.ABC):
 
     def named_hosts(self, options, environ, inside=None):
         """The hosts of `-H`, else those of the allocation that we are in."""
-        if not options.hostfile:
-            return allocation.find_hosts(environ, inside)
-        hosts = read_hosts(options.hostfile)
+        given = options.hostfile
+        hosts = read_hosts(given) if given else allocation.find_hosts(environ, inside)
         self.check_logins(hosts)
         return hosts
 
