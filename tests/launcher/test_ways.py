@@ -111,21 +111,12 @@ def test_a_shielded_command_ends_like_the_command_itself(way, role, argv):
 
 
 @each_way
-def test_a_program_that_is_not_installed_is_named_with_its_package(way):
+def test_a_program_that_cannot_be_run_is_named_with_its_package_or_the_reason(way):
     for program in way.programs:
         line = way.why_not(program, FileNotFoundError(2, "No such file", program))
         advice = f"apt-get install {way.package}" if way.package else "put the bin folder"
         assert line.startswith(f"{program} is not installed here: {advice}")
-
-
-@each_way
-def test_a_program_that_cannot_be_run_is_named_with_the_reason(way):
     assert way.why_not("x", PermissionError(13, "Permission denied")) == "x: Permission denied"
-
-
-@each_batch_system
-def test_outside_of_a_batch_system_a_job_was_not_started_before(way):
-    assert way.earlier_tries({}) == 0
 
 
 @each_way
@@ -147,7 +138,7 @@ def test_a_hint_is_the_first_that_is_of_use_with_the_way():
 
 @each_batch_system
 def test_a_batch_system_is_given_a_job_outside_of_an_allocation_only(way):
-    assert way.submits({}) and not way.submits(ALLOCATION)
+    assert way.submits({}) and not way.submits(ALLOCATION) and way.earlier_tries({}) == 0
 
 
 @each_batch_system
