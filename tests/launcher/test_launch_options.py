@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gluon_launch.job.environment import OWN, overridden
+from gluon_launch.job.environment import process_environment
 from gluon_launch.job.hosts import LOCAL
-from gluon_launch.job.job import environment
 from gluon_launch.job.statuses import UsageError
+from gluon_launch.job.variables import OWN, overridden
 from gluon_launch.options.plan import plan
 from gluon_launch.remote.host import own_address
 from gluon_launch.remote.protocol import from_wire
@@ -493,7 +493,7 @@ def test_what_the_launcher_sets_is_taken_from_nobody_else(tmp_path):
         own = {"DMLC_ROLE": "server", "HOROVOD_RANK": "7", "DMLC_LOCAL": "1"}
         job = plan(parse_args(["-n", "1", "-s", servers, "--ignore-server-errors", "x"]), own)
         for process in job.processes:
-            names.update(environment(job, process, *places))
+            names.update(process_environment(job, process, *places))
     others = {"DMLC_LOCAL", "HOROVOD_GLOO_TIMEOUT_SECONDS"}  # which --env may set
     names.add("LAUNCH_PREPARED")  # a supervisor adds it
     assert {n for n in names if re.match("DMLC_|LAUNCH_|HOROVOD_", n)} == {*OWN, *others}
@@ -526,7 +526,7 @@ def test_containers_on_one_machine_share_its_processors():
     job = plan(parse_args(["-n", "3", "-s", "0", "--launcher", "yarn", "x"]), {})
     job.machines[job.hosts[2]] = job.hosts[0]
     workers = [p for p in job.processes if p.role == "worker"]
-    found = [environment(job, p, "127.0.0.1", 9, "127.0.0.1", 8, 1) for p in workers]
+    found = [process_environment(job, p, "127.0.0.1", 9, "127.0.0.1", 8, 1) for p in workers]
     assert [env["OMP_NUM_THREADS"] for env in found] == ["4", "8", "4"]
     assert [env["LAUNCH_LOCAL_RANK"] for env in found] == ["0", "0", "1"]
     assert [env["LAUNCH_LOCAL_WORKERS"] for env in found] == ["2", "1", "2"]
@@ -538,7 +538,7 @@ def test_containers_on_one_machine_share_its_processors():
 def test_no_option_is_advised_that_the_launcher_does_not_take(words):
     way = plan(parse_args(["-n", "1", *words, "x"]), {}).way
     advice = " (use --interface)" if words else ""
-    assert overridden({"DMLC_NODE_HOST": "x"}, way.fitting).endswith(f": DMLC_NODE_HOST{advice}")
+    assert overridden({"DMLC_NODE_HOST": "x"}, way.knows).endswith(f": DMLC_NODE_HOST{advice}")
     with pytest.raises(UsageError, match=re.escape(f"--env DMLC_NODE_HOST{advice}: the launcher")):
         plan(parse_args(["-n", "1", *words, "--env", "DMLC_NODE_HOST=x", "x"]), {})
 
@@ -572,7 +572,9 @@ def test_of_several_interfaces_the_first_that_is_there_is_used():
 def test_the_help_names_every_variable_that_the_launcher_sets():
     job = plan(parse_args(["-n", "1", "x"]), {})
     places = ("127.0.0.1", 9, "127.0.0.1", 1, 1)
-    names = {name for process in job.processes for name in environment(job, process, *places)}
+    names = {
+        name for process in job.processes for name in process_environment(job, process, *places)
+    }
     text = subprocess.run([*LAUNCH, "--help"], check=True, text=True, capture_output=True).stdout
     assert {name for name in names if name not in text} == {"PS_VERBOSE"}  # the launcher's own
     assert max(map(len, text.splitlines())) <= 100

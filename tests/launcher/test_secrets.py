@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gluon_launch.job.environment import SECRET, make_mask, mask_words
+from gluon_launch.job.masking import SECRET, make_mask, mask_words
 from launching import launch
 
 TIME_BUDGET_S = 10

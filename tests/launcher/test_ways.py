@@ -1,28 +1,57 @@
 """The contract of a way of starting (`starting/way.py`), held by all of them."""
 
+import os
 import subprocess
 import sys
 import types
 
 import pytest
 
+from gluon_launch.job.advice import fitting
 from gluon_launch.job.job import ROLES
 from gluon_launch.options.plan import plan
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
+from gluon_launch.starting.batch import BatchSystem
 from gluon_launch.starting.submit import Follower
-from gluon_launch.starting.way import PARTICULAR, BatchSystem
-from gluon_launch.starting.ways import WAYS
+from gluon_launch.starting.way import Way
+from gluon_launch.starting.ways import PARTICULAR, WAYS
+from gluon_launch.telling.hints import FIX, HINTS
 from gluon_launch.telling.output import Console
-from gluon_launch.telling.report import HINTS, hint
+from gluon_launch.telling.report import hint
 from gluon_launch.telling.writer import finish
-from gluon_launch.watching.preflight import FIX
-from launch import parse_args
+from launch import main, parse_args
+from launching import ROOT
 
 TIME_BUDGET_S = 10
 BATCH_SYSTEMS = [way for way in WAYS.values() if isinstance(way, BatchSystem)]
 ALLOCATION = {"SLURM_JOB_ID": "7", "PE_HOSTFILE": "unread"}
-each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+
+
+class Rsh(Way):
+    """A new way of starting: the least that one must say."""
+
+    name, programs, package = "rsh", ("rsh",), "rsh-client"
+
+    def supervisor(self, host, job):
+        return ["rsh", host.name, f"exec python3 -I -c '{REMOTE_PYTHON}'"], None
+
+
+each_way = pytest.mark.parametrize("way", [*WAYS.values(), Rsh()], ids=[*WAYS, "rsh"])
 each_batch_system = pytest.mark.parametrize("way", BATCH_SYSTEMS, ids=lambda way: way.name)
+
+
+@pytest.fixture(autouse=True)
+def new_row(monkeypatch):
+    monkeypatch.setitem(WAYS, "rsh", Rsh())
+
+
+def test_a_way_of_one_method_runs_a_job(tmp_path, monkeypatch, capsys):
+    (tmp_path / "rsh").write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
+    (tmp_path / "rsh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    words = ["-n", "1", "--launcher", "rsh", "-H", "d1,", "--no-prepare", "echo I am $DMLC_ROLE"]
+    assert main(words) == 0
+    assert "[worker 0 d1] I am worker\n" in capsys.readouterr().out
 
 
 def job_of(way):
@@ -35,11 +64,18 @@ def job_of(way):
 @each_way
 def test_the_command_of_a_supervisor_is_a_program_of_the_way_and_carries_the_loader(way):
     job = job_of(way)
-    if way.brings_hosts:
+    if way.name == "yarn":  # whose containers carry it
         way.application = types.SimpleNamespace(files=(7,), environ={})
     argv, _ = way.supervisor(job.hosts[-1], job)
     assert argv[0] in (*way.programs, sys.executable)
-    assert REMOTE_PYTHON in argv[-1] or way.brings_hosts
+    assert REMOTE_PYTHON in argv[-1] or way.name == "yarn"
+
+
+@pytest.mark.parametrize("name", sorted({*WAYS} - {"local", "ssh"}))  # which are the defaults
+def test_no_file_outside_of_starting_knows_the_name_of_a_way(name):
+    files = [*(ROOT / "tools" / "gluon_launch").rglob("*.py")]
+    knowing = [path.parent.name for path in files if f'"{name}"' in path.read_text()]
+    assert {*knowing} == {"starting"}
 
 
 LEFT_OVER = {
@@ -75,48 +111,34 @@ def test_a_shielded_command_ends_like_the_command_itself(way, role, argv):
 
 
 @each_way
-def test_a_program_that_is_not_installed_is_named_with_its_package(way):
+def test_a_program_that_cannot_be_run_is_named_with_its_package_or_the_reason(way):
     for program in way.programs:
         line = way.why_not(program, FileNotFoundError(2, "No such file", program))
         advice = f"apt-get install {way.package}" if way.package else "put the bin folder"
         assert line.startswith(f"{program} is not installed here: {advice}")
-
-
-@each_way
-def test_a_program_that_cannot_be_run_is_named_with_the_reason(way):
     assert way.why_not("x", PermissionError(13, "Permission denied")) == "x: Permission denied"
-
-
-@each_way
-def test_the_options_of_a_way_are_among_those_that_not_all_ways_know(way):
-    assert set(way.options) <= set(PARTICULAR)
-
-
-@each_way
-def test_outside_of_a_batch_system_a_job_was_not_started_before(way):
-    assert way.earlier_tries({}) == 0
 
 
 @each_way
 def test_an_advice_names_nothing_that_the_way_does_not_know(way):
     unknown = ["--" + option.replace("_", "-") for option in {*PARTICULAR} - {*way.options}]
     unknown += [] if way.uses_ssh else [" ssh ", "`ssh "]
-    fixes = [way.fitting(advice) for advice in FIX.values()]
-    hints = [way.fitting(advice) for *_, advice in HINTS]
+    fixes = [fitting(advice, way.knows) for advice in FIX.values()]
+    hints = [fitting(advice, way.knows) for *_, advice in (*way.hints, *HINTS)]
     assert all(fixes) and any(hints)
     assert not [text for text in fixes + hints for word in unknown if word in text]
 
 
 def test_a_hint_is_the_first_that_is_of_use_with_the_way():
     text, status = "d1: no connection: sh: 1: python3: not found", 127
-    assert hint(text, status, WAYS["ssh"].fitting).endswith("`ssh HOST python3 -V` must find it")
-    assert hint(text, status, WAYS["slurm"].fitting).endswith("or later, on PATH")
-    assert hint("no connection: no answer within 30 s", 255, WAYS["slurm"].fitting) is None
+    assert hint(text, status, WAYS["ssh"].knows).endswith("`ssh HOST python3 -V` must find it")
+    assert hint(text, status, WAYS["slurm"].knows).endswith("or later, on PATH")
+    assert hint("no connection: no answer within 30 s", 255, WAYS["slurm"].knows) is None
 
 
 @each_batch_system
 def test_a_batch_system_is_given_a_job_outside_of_an_allocation_only(way):
-    assert way.submits({}) and not way.submits(ALLOCATION)
+    assert way.submits({}) and not way.submits(ALLOCATION) and way.earlier_tries({}) == 0
 
 
 @each_batch_system

@@ -9,6 +9,8 @@ import itertools
 import queue
 import signal
 
+from gluon_launch.remote.protocol import ORDERS
+
 READY = {"hostname": "h", "python": "3.8", "executable": "p", "processors": 2, "ssh": None}
 READY.update(machine=None, uid=0)
 
@@ -86,7 +88,7 @@ class ToyWorld:
             raise queue.Empty
         return event
 
-    def connect(self, host, argv, events, env, files=()):
+    def connect(self, host, way, argv, events, env, files=()):
         self.opened[host.name] += 1
         return ToyConnection(self, host, self.of_this_try(self.logins, host.name, "ready"))
 
@@ -112,7 +114,8 @@ class ToyConnection:
     def tell(self, report, after=0, **fields):
         self.world.later(after, (self, dict(fields, report=report)))
 
-    def order(self, order, name=None, grace=0, names=None, **_):
+    def order(self, order, name=None, grace=0, names=None, **fields):
+        assert {*fields} <= {*ORDERS[order].split()}
         if order == "leave":
             self.tell("closed", status=0)
         elif order == "start":

@@ -14,8 +14,9 @@ import os
 import signal
 import sys
 
-from gluon_launch.job.environment import make_mask, overridden
+from gluon_launch.job.masking import make_mask
 from gluon_launch.job.statuses import USAGE, UsageError
+from gluon_launch.job.variables import overridden
 from gluon_launch.options.flags import create_parser
 from gluon_launch.options.plan import plan
 from gluon_launch.starting.dryrun import describe_job
@@ -66,7 +67,7 @@ def watch_over(job):
     console = Console(requests, options.timestamps, options.show, mask, job.way.tells_hosts)
     record = Record(options.job_dir, job, console.say, mask)
     with noted(requests) as stops, locked(options.job_dir) as is_ours:
-        console.say(overridden(os.environ, job.way.fitting))
+        console.say(overridden(os.environ, job.way.knows))
         if job.backend == "horovod" and options.num_servers is None:
             console.say("the program imports Horovod: no servers are started (as with -s 0)")
         if is_ours:

@@ -6,18 +6,11 @@ ELSEWHERE = "192.0.2.1"  # reserved for examples: whatever routes there is a hos
 
 
 def scheduler_address(reached):
-    """The address of the first host, as the other hosts can use it.
+    """The address of the first host, as the other hosts can use it, and None, or whom to ask about.
 
-    Parameters
-    ----------
-    reached : list of str
-        The address at which each host was reached, or its name; "" if that is not known.
-
-    Returns
-    -------
-    address, toward : str, str or None
-        If `toward` is not None, ask the first host which of its addresses routes to it: only the
-        host's name is known, or an IPv6 address, which MXNet cannot use, or 127.0.0.1.
+    `reached` are the addresses at which the hosts were reached, or their names, "" if not known. If
+    the second is not None, ask the first host which of its addresses routes to it: only the host's
+    name is known, or an IPv6 address, which MXNet cannot use, or 127.0.0.1.
     """
     first = reached[0]
     others = [a for a in reached[1:] if a and ":" not in a and not a.startswith("127.")]

@@ -1,186 +1,83 @@
-"""Which variables of the user the processes get, and which values are hidden."""
-
-import re
+"""The environment of each process of a job."""
 
 from gluon_dist import contract
 
-from gluon_launch.job.statuses import UsageError
-
-# what training needs of the launching shell's environment on another host
-TRAINING = re.compile(r"(MXNET|DMLC|PS|OMP|KMP|NCCL|HOROVOD)_\w+|LD_LIBRARY_PATH")
-# What the launcher sets itself for each process, and the option that says it.
-OWN = {
-    contract.NUM_WORKERS: "-n",
-    contract.NUM_SERVERS: "-s",
-    contract.ROOT_HOST: "-H",
-    contract.ROOT_PORT: "--port",
-    "DMLC_NODE_HOST": "--interface",
-    "DMLC_JOB_CLUSTER": "--launcher",
-    contract.MAX_RESTARTS: "--max-restarts",
-    contract.GRACE: "--grace",
-    **dict.fromkeys(("DMLC_TASK_ID", contract.ROLE, contract.JOB, contract.ATTEMPT)),
-    **dict.fromkeys((contract.RANK, contract.LOCAL_RANK, contract.LOCAL_WORKERS)),
-    **dict.fromkeys((contract.PREPARED,)),
-    contract.IGNORE_ERRORS: "--ignore-server-errors",
-    "HOROVOD_SIZE": "-n",
-    "HOROVOD_GLOO_IFACE": "--interface",
-    "HOROVOD_GLOO_RENDEZVOUS_ADDR": "-H",
-    "HOROVOD_GLOO_RENDEZVOUS_PORT": "--port",
-    **dict.fromkeys(("HOROVOD_RANK", "HOROVOD_HOSTNAME", "HOROVOD_CONTROLLER")),
-    **dict.fromkeys(("HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE", "HOROVOD_CPU_OPERATIONS")),
-    **dict.fromkeys(("HOROVOD_CROSS_RANK", "HOROVOD_CROSS_SIZE")),
-}
-# how a secret's name ends: GITHUB_TOKEN, PGPASSWORD, API_KEY; not AUTHOR, MONKEY or MAX_TOKENS
-_ENDING = (
-    r"(?:token|secret|passw(?:or)?d|passphrase|credentials?|apikey|accesskey|sshpass"
-    r"|(?<![^\W_])(?:key|auth)|[_-](?:pass|pwd))[_-]?\d*"
-)
-SECRET = re.compile(rf"(?i){_ENDING}$")
-_ARGUMENT = re.compile(  # NAME=VALUE, NAME: VALUE, --name VALUE
-    rf"(?i)((?<![\w-])(?:[\w-]*{_ENDING}[=:]\s*|--?[\w-]*{_ENDING}\s+(?!-)))"
-    r"(\"[^\"]*\"|'[^']*'|[^\s\"']+)"
-)
-SHORTEST = 8  # characters of a value that is hidden wherever it stands: "100" may stand anywhere
-_LOGIN = re.compile(r"(\w+://[^/\s:@]*:)[^/\s@]+@")
-HIDDEN = "***"
-ABOUT_HIDDEN = "# *** stands for a part of the command that is not shown: put it in."
+from gluon_launch.job.addresses import announced_address
 
 
-def parse(items, environ, fitting=str):
-    """Read `NAME`, `NAME=VALUE` and (as published) `NAME:VALUE`.
+def process_environment(job, process, root, port, address, processors, attempt, interface=None):
+    """The environment variables of a process: those of ps-lite, and a few of the launcher's.
 
-    Returns
-    -------
-    dict
-        The value of a bare NAME is the one in `environ`.
-
-    Raises
-    ------
-    UsageError
-        An item has no valid name, or the launcher sets it itself, or a bare NAME is not set.
+    Without servers they are also Horovod's. The scheduler listens at `root` and `port`; `address`
+    is the IPv4 address of the process's host, as the others reach it, `interface` the network
+    interface of it; `attempt` says which try this is, from 1.
     """
-    found = {}
-    for item in items:
-        match = re.fullmatch(r"([A-Za-z_]\w*)(?:[=:](.*))?", item, re.DOTALL | re.ASCII)
-        if not match:
-            start = re.split("[=:]", item)[0]
-            raise UsageError(f"{start!r} is not the name of a variable")
-        name, value = match.groups()
-        if name in OWN:
-            raise UsageError(f"--env {_own(name, fitting)}: the launcher sets it for each process")
-        if value is None and name not in environ:
-            raise UsageError(f"{name} is not set here; give its value: {name}=…")
-        found[name] = environ[name] if value is None else value
-    return found
-
-
-def passed(options, environ, fitting=str):
-    """The variables that each role gets.
-
-    Parameters
-    ----------
-    options : argparse.Namespace
-        With env, env_worker, env_server and p3.
-    environ : dict
-        The launcher's environment. Its variables for `TRAINING` are passed on, but for its `OWN`;
-        a local process inherits the others too.
-    fitting : function
-        See `Way.fitting`.
-
-    Returns
-    -------
-    dict
-        role: {name: value}
-
-    Raises
-    ------
-    UsageError
-    """
-    names = (name for name in environ if TRAINING.fullmatch(name) and name not in OWN)
-    common = {name: environ[name] for name in names}
-    if options.p3:
-        common[contract.TRANSPORT] = "p3"
-        common.setdefault("DMLC_PS_WATER_MARK", "10")
-    given = _given(options).items()
-    env = {role: {**common, **parse(items, environ, fitting)} for role, items in given}
-    others = {of_role.get(contract.TRANSPORT) for of_role in env.values()} - {"p3"}
-    if options.p3 and others:
-        raise UsageError(f"--p3 and DMLC_PS_VAN_TYPE={others.pop()} exclude each other")
+    neighbours = job.neighbours(process.host)
+    env = {"OMP_NUM_THREADS": str(threads(processors, len(neighbours)))}
+    env.update(job.env.get(process.role, {}))
+    env.update(
+        {
+            contract.ROLE: process.role,
+            contract.ROOT_HOST: root,
+            contract.ROOT_PORT: str(port),
+            contract.NUM_WORKERS: str(job.count("worker")),
+            contract.NUM_SERVERS: str(job.count("server")),
+            "DMLC_NODE_HOST": address,
+            "DMLC_JOB_CLUSTER": job.way.name,
+            contract.JOB: job.id,
+            contract.ATTEMPT: str(attempt),
+            contract.MAX_RESTARTS: str(job.options.max_restarts),
+            contract.GRACE: f"{job.options.grace:g}",
+            contract.LOCAL_WORKERS: str(len(neighbours)),
+        }
+    )
+    if process.role == "server" and job.options.ignore_server_errors:
+        env[contract.IGNORE_ERRORS] = "1"
+    if process.role == "scheduler":
+        env["PS_VERBOSE"] = "2"  # tells which node got which rank: see registration.py
+    else:
+        env["DMLC_NODE_HOST"] = announced_address(address, process.rank)
+        before = job.count("worker") if process.role == "server" else 0
+        env["DMLC_TASK_ID"] = str(before + process.rank)
+    if process.role == "worker":
+        env[contract.RANK] = str(process.rank)
+        env[contract.LOCAL_RANK] = str(neighbours.index(process))
+        if job.backend == "horovod":
+            env.update(horovod(job, process, neighbours, root, port, interface))
+            env.setdefault("HOROVOD_GLOO_TIMEOUT_SECONDS", f"{gloo_timeout_s(job.options)}")
+    env.setdefault("PYTHONFAULTHANDLER", "1")  # so that a stack can be had of one that hangs
+    env.setdefault("PYTHONUNBUFFERED", "1")  # so that lines come when they are printed
     return env
 
 
-def _given(options):
-    """What `--env` and its kind give each role, in order."""
-    return {
-        "scheduler": options.env,
-        "server": [*options.env, *options.env_server],
-        "worker": [*options.env, *options.env_worker],
+def threads(processors, workers):
+    """How many threads a process gets, on a host with so many workers."""
+    return max(1, processors // max(1, workers))
+
+
+def horovod(job, process, neighbours, root, port, interface):
+    """The variables by which Horovod's workers know their places and find each other."""
+    local_rank = neighbours.index(process)
+    machines = dict.fromkeys(job.machine(p.host) for p in job.processes if p.role == "worker")
+    across = [machine for machine in machines if len(job.neighbours(machine)) > local_rank]
+    env = {
+        "HOROVOD_RANK": process.rank,
+        "HOROVOD_SIZE": job.count("worker"),
+        "HOROVOD_LOCAL_RANK": local_rank,
+        "HOROVOD_LOCAL_SIZE": len(neighbours),
+        "HOROVOD_CROSS_RANK": across.index(job.machine(process.host)),
+        "HOROVOD_CROSS_SIZE": len(across),
+        "HOROVOD_HOSTNAME": job.machine(process.host),
+        "HOROVOD_GLOO_RENDEZVOUS_ADDR": root,
+        "HOROVOD_GLOO_RENDEZVOUS_PORT": port,
+        "HOROVOD_CONTROLLER": "gloo",
+        "HOROVOD_CPU_OPERATIONS": "gloo",
     }
+    if interface:
+        env["HOROVOD_GLOO_IFACE"] = interface
+    return {name: str(value) for name, value in env.items()}
 
 
-def overridden(environ, fitting=str):
-    """Which variables of the user have no effect, as the launcher sets them; "" for none.
-
-    Those of a launcher that has started this one are not the user's.
-    """
-    names = [] if contract.JOB in environ else [n for n in OWN if n in environ]
-    names = [_own(name, fitting) for name in names]
-    return f"set by the launcher, not taken from here: {', '.join(names)}" if names else ""
-
-
-def _own(name, fitting):
-    advice = fitting(f"use {OWN[name]}") if OWN[name] else ""
-    return f"{name} ({advice})" if advice else name
-
-
-def make_mask(command, *environments):
-    """Return a function that hides the values of secret-looking variables in a text.
-
-    What the command itself shows is no secret: with KEY=resnet18, `--network resnet18_v1` stays.
-    """
-    shown = " ".join(mask_words(command))
-    values = {
-        line
-        for environ in environments
-        for name, value in environ.items()
-        if SECRET.search(name)
-        for line in value.splitlines()
-        if len(line) >= SHORTEST and line not in shown
-    }
-    if not values:
-        return str
-    pattern = re.compile("|".join(map(re.escape, sorted(values, key=len, reverse=True))))
-    return lambda text: pattern.sub(HIDDEN, text)
-
-
-def mask_words(words):
-    """A command to print: arguments that look like secrets are hidden."""
-    shown, hide = [], False
-    for word in words:
-        if hide and not word.startswith("-"):
-            word = HIDDEN
-        hide = bool(re.fullmatch(r"--?[\w-]+", word)) and bool(SECRET.search(word))
-        word = _ARGUMENT.sub(rf"\1{HIDDEN}", word)
-        shown.append(_LOGIN.sub(rf"\1{HIDDEN}@", word))
-    return shown
-
-
-def is_secret(name, value):
-    """Does a variable look like a secret, by its name, or by a login or an argument in it?"""
-    return bool(SECRET.search(name)) or mask_words([value]) != [value]
-
-
-def secrets(job, role):
-    """The variables of a role whose values are not told: secrets, and those given by name alone."""
-    is_bare = {
-        re.split("[=:]", item)[0]: not re.search("[=:]", item) for item in _given(job.options)[role]
-    }
-    return {n for n, value in job.env[role].items() if is_bare.get(n) or is_secret(n, value)}
-
-
-def visible(job):
-    """The environment of each role, to record: without what is not told."""
-    return {
-        role: {n: HIDDEN if n in secrets(job, role) else value for n, value in env.items()}
-        for role, env in job.env.items()
-    }
+def gloo_timeout_s(options):
+    """How long a worker waits for others: longer than the launcher, which names those missing."""
+    return int(options.start_timeout) + 60 if options.start_timeout else 2_000_000

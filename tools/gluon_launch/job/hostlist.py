@@ -17,15 +17,7 @@ def split(text):
 def expand(text):
     """What an item stands for, the last bracket counting fastest: `d[1-2]:22` for d1:22 and d2:22.
 
-    An IPv6 address in brackets stays what it is.
-
-    Returns
-    -------
-    list of str
-
-    Raises
-    ------
-    UsageError
+    An IPv6 address in brackets stays what it is. May raise a `UsageError`.
     """
     parts = re.split(r"(\[[^\[\]]*\])", text)
     if any(set(part) & set("[]") for part in parts[::2]):

@@ -60,19 +60,11 @@ def _whole(text, highest, what):
 
 
 def parse_host(text):
-    """Read one host.
+    """Read one host: `host[:port] [slots=N] [user=NAME]`, an IPv6 address in brackets.
 
-    Parameters
-    ----------
-    text : str
-        `host[:port] [slots=N] [user=NAME]`, an IPv6 address in brackets. `user@host` is the same
-        as `user=`. Fields of Open MPI and MPICH that say nothing to us are passed over. A number
-        too low for a port is that of the slots, as MPICH has it: `host:4`.
-
-    Raises
-    ------
-    UsageError
-        The message does not say where the host stands: `read_hosts` adds that.
+    `user@host` is the same as `user=`. Fields of Open MPI and MPICH that say nothing to us are
+    passed over. A number too low for a port is that of the slots, as MPICH has it: `host:4`. The
+    message of a `UsageError` does not say where the host stands: `read_hosts` adds that.
     """
     address, *fields = text.split() or [""]
     match = _HOST.fullmatch(address)
@@ -118,22 +110,10 @@ def _ipv6(text):
 
 
 def read_hosts(source):
-    """Read the hosts of a job.
+    """Read the hosts of a job, in the order given; the same line twice counts twice.
 
-    Parameters
-    ----------
-    source : str
-        A hosts file, or hosts separated by commas (one host: `d1,`), with ranges in brackets.
-
-    Returns
-    -------
-    list of Host
-        In the order given; the same line twice counts twice.
-
-    Raises
-    ------
-    UsageError
-        Naming the file and the line.
+    `source` is a hosts file, or hosts separated by commas (one host: `d1,`), with ranges in
+    brackets. A `UsageError` names the file and the line.
     """
     hosts, known, left_out = [], {}, set()
     for where, line in _lines(source):

@@ -6,9 +6,6 @@ import time
 from dataclasses import dataclass, field
 from typing import List, Tuple
 
-from gluon_dist import contract
-
-from gluon_launch.job.addresses import announced_address
 from gluon_launch.job.hosts import Host
 from gluon_launch.job.statuses import UsageError
 
@@ -118,25 +115,11 @@ def sets_variable(word):
 
 
 def distribute(num_workers, num_servers, hosts, placement="round-robin"):
-    """Distribute processes over hosts.
+    """Distribute processes over hosts, of which the first also gets the scheduler.
 
-    Parameters
-    ----------
-    hosts : list of Host
-        The first one also gets the scheduler.
-    placement : {"round-robin", "fill"}
-        Round-robin is the published way: servers first, then workers, one host after the other.
-        `fill` gives every host as many workers as it has slots before it turns to the next, and
-        spreads the servers over the hosts that have workers.
-
-    Returns
-    -------
-    list of Process
-
-    Raises
-    ------
-    UsageError
-        `fill` has fewer slots than workers.
+    Round-robin is the published way: servers first, then workers, one host after the other. `fill`
+    gives every host as many workers as it has slots before it turns to the next, and spreads the
+    servers over the hosts that have workers; it raises a `UsageError` if the slots are too few.
     """
     workers = [hosts[(num_servers + i) % len(hosts)] for i in range(num_workers)]
     used = hosts
@@ -151,87 +134,3 @@ def distribute(num_workers, num_servers, hosts, placement="round-robin"):
         + [Process("server", i, used[i % len(used)]) for i in range(num_servers)]
         + [Process("worker", i, host) for i, host in enumerate(workers)]
     )
-
-
-def environment(job, process, root, port, address, processors, attempt, interface=None):
-    """The environment variables of a process: those of ps-lite, and a few of the launcher's.
-
-    Without servers they are also Horovod's.
-
-    Parameters
-    ----------
-    root, port : str, int
-        Where the scheduler listens.
-    address : str
-        IPv4 address of the process's host, as the others reach it.
-    processors : int
-        How many that host has.
-    attempt : int
-        Which try this is, from 1.
-    interface : str or None
-        The network interface of that address.
-    """
-    neighbours = job.neighbours(process.host)
-    env = {"OMP_NUM_THREADS": str(max(1, processors // max(1, len(neighbours))))}
-    env.update(job.env.get(process.role, {}))
-    env.update(
-        {
-            contract.ROLE: process.role,
-            contract.ROOT_HOST: root,
-            contract.ROOT_PORT: str(port),
-            contract.NUM_WORKERS: str(job.count("worker")),
-            contract.NUM_SERVERS: str(job.count("server")),
-            "DMLC_NODE_HOST": address,
-            "DMLC_JOB_CLUSTER": job.way.name,
-            contract.JOB: job.id,
-            contract.ATTEMPT: str(attempt),
-            contract.MAX_RESTARTS: str(job.options.max_restarts),
-            contract.GRACE: f"{job.options.grace:g}",
-            contract.LOCAL_WORKERS: str(len(neighbours)),
-        }
-    )
-    if process.role == "server" and job.options.ignore_server_errors:
-        env[contract.IGNORE_ERRORS] = "1"
-    if process.role == "scheduler":
-        env["PS_VERBOSE"] = "2"  # tells which node got which rank: see registration.py
-    else:
-        env["DMLC_NODE_HOST"] = announced_address(address, process.rank)
-        before = job.count("worker") if process.role == "server" else 0
-        env["DMLC_TASK_ID"] = str(before + process.rank)
-    if process.role == "worker":
-        env[contract.RANK] = str(process.rank)
-        env[contract.LOCAL_RANK] = str(neighbours.index(process))
-        if job.backend == "horovod":
-            env.update(horovod(job, process, neighbours, root, port, interface))
-            env.setdefault("HOROVOD_GLOO_TIMEOUT_SECONDS", f"{gloo_timeout_s(job.options)}")
-    env.setdefault("PYTHONFAULTHANDLER", "1")  # so that a stack can be had of one that hangs
-    env.setdefault("PYTHONUNBUFFERED", "1")  # so that lines come when they are printed
-    return env
-
-
-def horovod(job, process, neighbours, root, port, interface):
-    """The variables by which Horovod's workers know their places and find each other."""
-    local_rank = neighbours.index(process)
-    machines = dict.fromkeys(job.machine(p.host) for p in job.processes if p.role == "worker")
-    across = [machine for machine in machines if len(job.neighbours(machine)) > local_rank]
-    env = {
-        "HOROVOD_RANK": process.rank,
-        "HOROVOD_SIZE": job.count("worker"),
-        "HOROVOD_LOCAL_RANK": local_rank,
-        "HOROVOD_LOCAL_SIZE": len(neighbours),
-        "HOROVOD_CROSS_RANK": across.index(job.machine(process.host)),
-        "HOROVOD_CROSS_SIZE": len(across),
-        "HOROVOD_HOSTNAME": job.machine(process.host),
-        "HOROVOD_GLOO_RENDEZVOUS_ADDR": root,
-        "HOROVOD_GLOO_RENDEZVOUS_PORT": port,
-        "HOROVOD_CONTROLLER": "gloo",
-        "HOROVOD_CPU_OPERATIONS": "gloo",
-    }
-    if interface:
-        env["HOROVOD_GLOO_IFACE"] = interface
-    return {name: str(value) for name, value in env.items()}
-
-
-def gloo_timeout_s(options):
-    """How long a worker waits for others: longer than the launcher, which names those missing."""
-    return int(options.start_timeout) + 60 if options.start_timeout else 2_000_000

@@ -4,16 +4,14 @@
 import argparse
 import difflib
 import re
-from dataclasses import dataclass
-from typing import Any
 
 from gluon_dist import contract
 
-from gluon_launch.options import manual
-from gluon_launch.options.values import (
+from gluon_launch.job.values import (
+    REQUIRED,
+    Flag,
     count,
     given,
-    memory,
     port,
     roles,
     seconds,
@@ -21,21 +19,10 @@ from gluon_launch.options.values import (
     size,
     whole,
 )
+from gluon_launch.options import manual
 from gluon_launch.starting.ways import WAYS
 
-REQUIRED = object()
 PLACEMENTS = ("round-robin", "fill")
-
-
-@dataclass(frozen=True)
-class Flag:
-    """An option of the command line."""
-
-    names: str  # with a space between them
-    takes: Any  # an argparse type, a tuple of the possible values, or bool: it takes no value
-    default: Any  # a list: the option may be given several times
-    shown: str  # what --help calls the value
-    help: str
 
 
 # fmt: off
@@ -58,16 +45,7 @@ FLAGS = {
         Flag("--p3", bool, False, None, "MXNet's P3 transport: small slices, by priority"),
         Flag("command", argparse.REMAINDER, None, "COMMAND", "what to run in every role"),
     ),
-    "--launcher yarn": (
-        Flag("--queue", given, None, "NAME", "queue of YARN; default: default"),
-        Flag("--jobname", given, None, "NAME", "name of the application; default: launch"),
-        Flag("--worker-memory", memory, None, "SIZE", "of a worker: 2g, 512m; default 1g"),
-        Flag("--server-memory", memory, None, "SIZE", "of a server; default 1g"),
-        Flag("--worker-cores", count, None, "N", "of a worker; default 1"),
-        Flag("--server-cores", count, None, "N", "of a server; default 1"),
-        Flag("--files", given, [], "FILES", "bring these to the folder of the command: a.py,b.py#name"),
-        Flag("--archives", given, [], "FILES", "bring these there, and unpack them: data.zip,x.tar.gz"),
-    ),
+    **{f"--launcher {way.name}": way.flags for way in WAYS.values() if way.flags},
     "environment of the processes": (
         Flag("--env", given, [], "NAME[=VALUE]", "for all"),
         Flag("--env-worker", given, [], "NAME[=VALUE]", "for workers"),
@@ -129,15 +107,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def create_parser(program, description):
-    """Create the parser of the command line.
-
-    Parameters
-    ----------
-    program : str
-        What the user has called.
-    description : str
-        What `--help` begins with.
-    """
+    """Create the parser of the command line, for a program as the user has called it."""
     parser = _Parser(
         prog=program,
         usage=f"{program} -n N [-s N] [-H HOSTS] [options] COMMAND",

@@ -1,6 +1,9 @@
 """The second half of `launch.py --help`."""
 
-TEXT = """\
+from gluon_launch.starting.ways import WAYS
+
+TEXT = (
+    """\
 The command begins at the first word that is not an option. Everything from there on belongs to the
 command. One word is a line for `sh -c`; several are a program and its arguments, passed on as they
 are, with variables in front (FOO=1 python …) set. The command runs in every role: a scheduler or
@@ -30,20 +33,9 @@ hosts
   --check only checks, also whether rsync can copy, and shows what would come with the copy.
 
 batch systems
-  --launcher mpi    mpirun (Open MPI, MPICH, Intel MPI) takes the place of ssh; without -H on the
-    hosts of the allocation that you are in, else on this machine. Open MPI refuses root without
-    --launcher-option=--allow-run-as-root.
-  --launcher slurm  inside an allocation (salloc, sbatch): srun takes the place of ssh. Outside: a
-    batch script is submitted, with one node a worker and one task a node, and its output is
-    followed. Your options for sbatch (inside: srun) win over those of the script:
-    --launcher-option=--nodes=2 --launcher-option=--gres=gpu:4. -H names the nodes. The parts of a
-    heterogeneous allocation (salloc -N1 : -N2) are one list of hosts.
-  --launcher sge    the same with qsub, and with qrsh inside: one slot a worker in the first
-    parallel environment that there is. Another: --launcher-option="-pe NAME 4".
-  --launcher yarn   Hadoop's DistributedShell is asked for a container a worker, which also holds
-    its servers; from there the launcher is called back. It ends with this launcher, like ssh. The
-    nodes share this folder, or get --files and --archives. Options as dmlc-submit has them:
-    --queue, --worker-memory and so on; --launcher-option is for DistributedShell.
+"""
+    + "".join(way.about for way in WAYS.values())
+    + """\
   Refused are options with which they would do something else: job arrays (--array, -t), --output,
     --wait, --test-only and the like.
   Without -H, --launcher ssh also takes the hosts of an allocation: SLURM_JOB_NODELIST, PE_HOSTFILE,
@@ -128,3 +120,4 @@ exit status
 ps-lite, which carries the data, neither encrypts nor authenticates: use private networks only. Its
 ports are opened on the address that routes to the scheduler; with one host, on 127.0.0.1.
 """
+)

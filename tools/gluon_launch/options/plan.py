@@ -4,35 +4,19 @@ import os
 import re
 import shlex
 
-from gluon_launch.job.environment import passed
-from gluon_launch.job.hosts import LOCAL, read_hosts
 from gluon_launch.job.job import Job, distribute
 from gluon_launch.job.statuses import UsageError
+from gluon_launch.job.variables import passed
 from gluon_launch.starting import allocation
-from gluon_launch.starting.way import PARTICULAR
-from gluon_launch.starting.ways import WAYS
+from gluon_launch.starting.ways import PARTICULAR, WAYS
 
 MOST = 1 << 20  # characters of a script that are read
 
 
 def plan(args, environ=os.environ):
-    """Plan the job of a command line. Nothing is started or written.
+    """Plan the job of a parsed command line. Nothing is started or written.
 
-    Parameters
-    ----------
-    args : argparse.Namespace
-        As parsed; it is only read.
-    environ : dict
-        The launcher's environment.
-
-    Returns
-    -------
-    Job
-
-    Raises
-    ------
-    UsageError
-        With one line that says what is wrong.
+    Raises a `UsageError` with one line that says what is wrong.
     """
     allocation.check_alone(environ)
     command = find_command(args)
@@ -42,19 +26,15 @@ def plan(args, environ=os.environ):
     target = find_target(args)
     if args.check and args.no_check:
         raise UsageError("--check and --no-check contradict each other")
-    source = "." if args.files or args.archives else current_folder()  # of the container
-    hosts = find_hosts(args, way, environ)
+    source = way.folder(args)
+    hosts = way.find_hosts(args, environ)
     processes = distribute(args.num_workers, num_servers, hosts, args.placement)
-    env = passed(args, environ, way.fitting)
+    env = passed(args, environ, way.knows)
     check_shown(args.show, processes)
     interface = find_interface(args, way, env)
     is_to_submit = way.submits(environ)
     job = Job(command, hosts, processes, source, target, args, way, env, interface, is_to_submit)
-    way.check_job(job)
-    if way.is_batch_system and "LAUNCH_SUBMITTED" in environ:
-        job.id = environ["LAUNCH_SUBMITTED"]  # the same when the batch system starts it again
-        job.earlier_tries = way.earlier_tries(environ)
-        job.watchers = allocation.watchers()
+    way.settle(job, environ)
     return job
 
 
@@ -133,31 +113,6 @@ def find_target(args):
     if target is not None and re.fullmatch("[/ ]*|~.*", target):
         raise UsageError(f"--sync-dst-dir {target!r}: name a folder")
     return target
-
-
-def current_folder():
-    """Where the launcher was started."""
-    try:
-        return os.getcwd()
-    except FileNotFoundError:
-        raise UsageError("the folder you are in was deleted: cd to another") from None
-
-
-def find_hosts(args, way, environ):
-    """The hosts of the job: those given, or those of the allocation that we are in."""
-    if "hostfile" not in way.options:
-        return way.own_hosts(args)
-    own = getattr(way, "inside", None)
-    hosts = read_hosts(args.hostfile) if args.hostfile else allocation.find_hosts(environ, own)
-    for host in hosts if not way.takes_logins else ():
-        if host.port or host.user:
-            raise UsageError(f"{host}: port and user are for --launcher ssh: leave them out")
-    if way.submits(environ):  # the batch system will choose them
-        return [LOCAL] * args.num_workers
-    if way.needs_hosts and not hosts:
-        why = f" ({way.inside} is set, but nothing names the hosts)" if way.is_batch_system else ""
-        raise UsageError(f"--launcher {way.name} needs the hosts: -H FILE, or -H d1,d2{why}")
-    return hosts or [LOCAL]
 
 
 def find_interface(args, way, env):

@@ -4,7 +4,7 @@ import pathlib
 
 REMOTE = pathlib.Path(__file__).parent
 # In the order in which they import each other.
-MODULES = ("protocol", "host", "tree", "request", "orphans", "processes", "supervisor")
+MODULES = ("protocol", "host", "tree", "request", "orphans", "processes", "package", "supervisor")
 
 # What the Python on the host reads first: one line that carries the modules and runs them.
 _MODULES = {name: (REMOTE / f"{name}.py").read_text(encoding="utf-8") for name in MODULES}

@@ -87,12 +87,9 @@ def interface_of(address):
 
 
 def listen(address, wanted):
-    """Listen at the port `wanted`, or at a free one.
+    """Listen at the port `wanted`, or at a free one; returns that socket, and another or None.
 
-    Returns
-    -------
-    socket, socket or None
-        The second one keeps other launchers on this host off the port, as long as it is open.
+    The second one keeps other launchers on this host off the port, as long as it is open.
     """
     for _ in range(100):
         # below the range from which the kernel serves outgoing connections

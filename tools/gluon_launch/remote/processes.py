@@ -18,11 +18,10 @@ import signal
 import subprocess
 import time
 
-from protocol import KILL_S
+from protocol import HUNG_S, KILL_S
 from request import Request
 from tree import catches, command_line, family, ignores, kill_family, send_signal
 
-HUNG_S = 10  # a process that has neither written nor computed for so long rests
 LOOK_S = 5  # between two looks at a process that is silent
 LEFT_S = 0.5  # for what a process left behind to end by itself
 SOON_S = 0.1  # between two looks at it
@@ -113,21 +112,7 @@ class Stream:
 
 
 class Child:
-    """One process of the job, and what it has started.
-
-    Attributes
-    ----------
-    status : int or None
-        Of the process that was started, once it has ended: -n for signal n.
-    deadline : float or None
-        When to KILL it; once it has ended, when to stop waiting for its output.
-    rest_until : float or None
-        Once it has ended: when to KILL what it has left.
-    left : list of str
-        The commands that it left behind, though nobody asked it to end, and that were KILLed.
-    rests : str
-        "waits" or "in its exit" if it has neither written nor computed for a while, else "".
-    """
+    """One process of the job, and what it has started."""
 
     def __init__(self, name, mark, command, env, cwd=None, stdin=""):
         self.name = name
@@ -152,17 +137,20 @@ class Child:
             Stream(self, "out", self.popen.stdout),
             Stream(self, "err", self.popen.stderr),
         ]
-        self.status = self.deadline = self.rest_until = None
+        self.status = None  # of the process itself, once it has ended: -n for signal n
+        self.deadline = None  # when to KILL it; after its end, to stop waiting for its output
+        self.rest_until = None  # after its end: when to KILL what it has left
         self.request, self.is_told = None, False  # the last signal; to end
         self.grace_s = float(env.get("LAUNCH_GRACE", KILL_S))
-        self.living, self.left = {}, []
+        self.living = {}
+        self.left = []  # commands that it left behind, though nobody asked it to end
         self.handled, self.noted = set(), 0  # who had a handler of SIGINT, and when
         self.claim = None  # a file that is there once MXNet was made ready in it
         self.traceback_at = None  # when it began to print a traceback, perhaps an uncaught one
         self.previous = ""
         self.idle_since = self.looked = time.monotonic()
         self.ticks = 0
-        self.rests = ""
+        self.rests = ""  # "waits" or "in its exit": it has neither written nor computed
 
     def family(self):
         """Its living processes: the one that was started, and what that forked."""

@@ -26,17 +26,11 @@ PASS_ON_S = 0.3  # for a script to pass on what it got
 
 
 class Request:
-    """A signal to the processes below one of the job's, and how those ended that got it.
-
-    Attributes
-    ----------
-    can_act : bool
-        Somebody had a handler for it; else it has ended them.
-    """
+    """A signal to the processes below one of the job's, and how those ended that got it."""
 
     def __init__(self, number, held_until):
         self.number, self.held_until = number, held_until
-        self.can_act = False
+        self.can_act = False  # somebody had a handler for it; else it has ended them
         self.asked, self.spared = set(), set()
         self.commands = set()  # of those who were asked, and of what they have forked
         self.held = {}  # by shell, whose end it is not to take note of yet

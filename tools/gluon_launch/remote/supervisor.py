@@ -9,51 +9,24 @@ long (a cut network closes nothing). A second process, the guard, does the same 
 killed or stopped.
 """
 
-import base64
-import fcntl
-import glob
 import json
 import os
 import platform
 import resource
 import select
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 import time
-import zlib
 
 from host import has_address, interface_of, interfaces, listen, machine, own_address, processors
 from orphans import Orphans
+from package import Package
 from processes import Child, guard, start_status
 from protocol import KILL_S, SILENCE_S, from_wire
 
 REQUESTS = signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU
 MAX_BACKLOG = 1 << 20  # bytes the launcher has not read yet; above it the processes have to wait
-
-
-FOLDER = "gluon-dist-"  # how the folder of the package begins
-SETTLED_S = 60  # a younger folder may not be locked yet
-
-
-def remove_abandoned():
-    """Remove folders of this user whose supervisor and guard were killed, both at once."""
-    for folder in glob.glob(os.path.join(tempfile.gettempdir(), FOLDER + "*")):
-        try:
-            about = os.stat(folder)
-            if about.st_uid != os.getuid() or time.time() - about.st_mtime < SETTLED_S:
-                continue
-            lock = os.open(os.path.join(folder, "lock"), os.O_CREAT | os.O_RDWR)
-        except OSError:  # it has just gone, or is not ours
-            continue
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-        except OSError:  # somebody holds it: all is well
-            pass
-        os.close(lock)
 
 
 class Supervisor:
@@ -69,23 +42,8 @@ class Supervisor:
         self.mark = self.guard_pid = self.guard_pipe = None
         self.orphans = Orphans()
         self.listener = self.claim = None
-        self.package = ""  # gluon_dist, packed, which comes in parts
-        self.folder = self.not_brought = None  # where it is, or why it is not
+        self.package = Package()
         self.heard = self.beaten = self.looked = time.monotonic()
-        self.orders = {  # what the launcher can ask for
-            "beat": lambda: None,  # it lives, and was heard
-            "bring": self.bring,
-            "hold": self.hold,
-            "address": self.find_address,
-            "own": self.find_own,
-            "port": self.find_port,
-            "release": self.release_port,
-            "start": self.start,
-            "output": self.hold_output,
-            "signal": self.signal,
-            "stop": self.stop,
-            "leave": lambda: self.leave("it was told to"),
-        }
         self.wakeup, signalled = os.pipe()
         for fd in (0, 1, self.wakeup, signalled):
             os.set_blocking(fd, False)
@@ -123,8 +81,7 @@ class Supervisor:
             self.look_after(time.monotonic())
             self.write()
         self.orphans.end(self.own())
-        if self.folder:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        self.package.remove()
         self.report("done")
         os.set_blocking(1, True)
         self.write()
@@ -155,7 +112,7 @@ class Supervisor:
         self.unread = lines.pop()
         for line in lines:
             order = json.loads(line.decode())
-            self.orders[order.pop("order")](**order)
+            getattr(self, "take_" + order.pop("order"))(**order)
 
     def may_read(self, stream):
         """May it be read now? The last output of a process that has ended must not wait."""
@@ -173,9 +130,12 @@ class Supervisor:
         if more and not lines:
             self.report("wrote", name=child.name)
         if not more:
-            del self.streams[stream.pipe.fileno()]
-            stream.pipe.close()
-            child.streams.remove(stream)
+            self.close(stream)
+
+    def close(self, stream):
+        del self.streams[stream.pipe.fileno()]
+        stream.pipe.close()
+        stream.child.streams.remove(stream)
 
     def pass_on_parts(self, now, reading):
         """Pass on what has waited for the end of its line: dots, a question, a progress bar."""
@@ -222,9 +182,8 @@ class Supervisor:
         if len(self.outgoing) >= MAX_BACKLOG and not self.leaving:  # there may be more to read
             child.deadline = max(child.deadline, now + KILL_S)
         if now > child.deadline or not (child.streams or left):
-            for stream in child.streams:
-                del self.streams[stream.pipe.fileno()]
-                stream.pipe.close()
+            for stream in list(child.streams):
+                self.close(stream)
             if child.claim and os.path.exists(child.claim):
                 self.report("prepared", name=child.name)
             if child.left:
@@ -256,16 +215,22 @@ class Supervisor:
         if not self.leaving:
             self.leaving = True
             self.report("leaving", why=why)
-            self.stop(KILL_S)
+            self.take_stop(KILL_S)
 
-    # Orders
+    # Orders: see `protocol.py`
 
-    def bring(self, part):
+    def take_beat(self):
+        """The launcher lives, and was heard."""
+
+    def take_leave(self):
+        self.leave("it was told to")
+
+    def take_bring(self, part):
         """Take a part of the package. The next one waits for the report: pipes may be short."""
-        self.package += part
+        self.package.packed += part
         self.report("bring")
 
-    def hold(self, mark, asks=False):
+    def take_hold(self, mark, asks=False):
         """Take the name of the variable that marks the try, and start the guard.
 
         With `asks`, a signal to this process is a batch system's request: the launcher decides.
@@ -273,10 +238,7 @@ class Supervisor:
         """
         self.mark = mark
         self.orphans.adopt()
-        try:
-            self.unpack()
-        except OSError as error:
-            self.not_brought = f"no place for gluon_dist: {error}; set TMPDIR, or say --no-prepare"
+        self.package.unpack()
         for number in REQUESTS if asks else ():
             signal.signal(number, lambda number, _: self.report("asked", number=number))
         supervisor = os.getpid()
@@ -291,48 +253,21 @@ class Supervisor:
             signal.set_wakeup_fd(-1)
             for fd in (0, 1, 2):
                 os.dup2(os.open(os.devnull, os.O_RDWR), fd)
-            guard(pipe, mark.encode() + b"=", supervisor, SILENCE_S + KILL_S + 2, self.folder)
+            guard(
+                pipe, mark.encode() + b"=", supervisor, SILENCE_S + KILL_S + 2, self.package.folder
+            )
         finally:
             os._exit(0)
 
-    def unpack(self):
-        """Write the files of the package to a folder that only this user can read."""
-        if not self.package:
-            return
-        remove_abandoned()
-        self.folder = tempfile.mkdtemp(prefix=FOLDER)
-        lock = os.open(os.path.join(self.folder, "lock"), os.O_CREAT | os.O_RDWR)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # until this process and the guard have ended
-        except OSError:  # a file system without locks: then nobody else removes the folder, either
-            pass
-        for path, text in json.loads(
-            zlib.decompress(base64.b64decode(self.package)).decode()
-        ).items():
-            path = os.path.join(self.folder, path)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
-
-    def with_package(self, name, env):
-        """Return the environment of a process that is told of the package, and its claim."""
-        places = [env.get("PYTHONPATH", os.environ.get("PYTHONPATH"))]
-        startup = os.path.join(self.folder, "gluon_dist", "startup")
-        claim = os.path.join(self.folder, name)
-        python_path = os.pathsep.join([startup, *filter(None, places)])
-        return dict(env, PYTHONPATH=python_path, LAUNCH_PREPARED=claim), claim
-
-    def start(self, name, command, env, cwd=None, stdin="", plain=False):
+    def take_start(self, name, command, env, cwd=None, stdin="", plain=False):
         """Start a process; a plain one is not told of the package."""
         if self.leaving:
             return
-        if self.not_brought and not plain:
-            self.report("exit", name=name, status=1, why=self.not_brought)
+        if self.package.why_not and not plain:
+            self.report("exit", name=name, status=1, why=self.package.why_not)
             return
         command, cwd, env = map(from_wire, (command, cwd, env))
-        claim = None
-        if self.folder and not plain:
-            env, claim = self.with_package(name, env)
+        env, claim = (env, None) if plain else self.package.tell(name, env)
         try:
             child = Child(name, self.mark, command, env, cwd, stdin)
             child.claim = claim
@@ -344,17 +279,17 @@ class Supervisor:
         self.tell_guard(f"+{child.pid:7}")
         self.report("started", name=name, pid=child.pid)
 
-    def hold_output(self, held):
+    def take_output(self, held):
         """Let the processes wait before they write more, or go on."""
         self.held = held
 
-    def stop(self, grace, names=None):
+    def take_stop(self, grace, names=None):
         """TERM to these processes (all, without names), and KILL when the grace is over."""
         for child in list(self.children.values()):
             if names is None or child.name in names:
                 child.stop(time.monotonic() + grace)
 
-    def signal(self, number, names):
+    def take_signal(self, number, names):
         """Send a signal to these processes."""
         for child in [child for name, child in self.children.items() if name in names]:
             if number == signal.SIGABRT and hasattr(resource, "prlimit"):
@@ -365,7 +300,7 @@ class Supervisor:
                     pass
             child.ask(number)
 
-    def find_address(self, toward=None, interface=None):
+    def take_address(self, toward=None, interface=None):
         """Which address of this host faces another one, or belongs to an interface?"""
         try:
             address = own_address(toward, interface)
@@ -381,11 +316,11 @@ class Supervisor:
                 what = f"interface {interface}: {error.strerror}; there are {here}"
             self.report("address", address=None, interface=None, why=what)
 
-    def find_own(self, addresses):
+    def take_own(self, addresses):
         """Which of these addresses are this host's own?"""
         self.report("own", addresses=[each for each in addresses if has_address(each)])
 
-    def find_port(self, address, port=None):
+    def take_port(self, address, port=None):
         """Listen at a free port, or a given one, so that others can try to reach it."""
         try:
             self.listener, self.claim = listen(address, port)
@@ -393,6 +328,6 @@ class Supervisor:
         except OSError as error:
             self.report("port", port=None, why=f"port {port or 'any'}: {error.strerror}")
 
-    def release_port(self):
+    def take_release(self):
         """Leave the port to the scheduler."""
         self.listener.close()

@@ -56,11 +56,7 @@ def family(mark, sessions):
     """Every living process of these sessions or with this mark, and what these have started.
 
     The mark is the beginning of an entry in the environment, as bytes. The caller does not count.
-
-    Returns
-    -------
-    dict
-        An `Entry` for each pid.
+    Returns an `Entry` for each pid.
     """
     entries = {entry.pid: entry for entry in scan()}
     below = started_by(entries)
@@ -184,17 +180,12 @@ class Tree:
 
     A program that has a handler is asked, and answers for what it forked: its loaders of data go on
     until it has saved. A program without one may only wait for another one that has.
-
-    Attributes
-    ----------
-    passed_on : set of int
-        Those whom a trap may pass it on to: a script has started them with `&`.
     """
 
     def __init__(self, living):
         self.living, self.below = living, started_by(living)
         self.tops = [pid for pid, entry in living.items() if entry.parent not in living]
-        self.passed_on = set()
+        self.passed_on = set()  # a trap may pass it on to these: a script started them with `&`
 
     def choose(self, number, spared, is_first):
         """Who is asked, and can they act on the signal? Else it ends them.

@@ -41,24 +41,11 @@ def has_parts(environ):
 
 
 def find_hosts(environ=os.environ, first=None):
-    """The hosts of the allocation that this process is part of.
+    """The hosts of the allocation that this process is part of; none outside of one.
 
-    Parameters
-    ----------
-    environ : dict
-    first : str or None
-        A variable of the batch system that is asked first: those of another may be left over.
-
-    Returns
-    -------
-    list of Host
-        A host once for each of its slots, in turns: placed round-robin, no host gets more than
-        its slots before all have theirs. Empty outside of an allocation.
-
-    Raises
-    ------
-    UsageError
-        The batch system's own list cannot be read.
+    A host comes once for each of its slots, in turns: placed round-robin, no host gets more than
+    its slots before all have theirs. `first` is a variable of the batch system that is asked first:
+    those of another may be left over. Raises a `UsageError` if the list cannot be read.
     """
     system = (first or "").partition("_")[0]
     for variable in sorted(READERS, key=lambda name: not name.startswith(system)):
@@ -113,11 +100,6 @@ def watchers():
     """The two processes above this one in a submitted job: the batch script, and what runs it.
 
     Once one of the two is killed, the batch system may count the job as ended. It tells us nothing.
-
-    Returns
-    -------
-    tuple of int
-        The parent of this process and its parent.
     """
     script = os.getppid()
     try:

@@ -38,13 +38,7 @@ SAYS = {
 
 
 def run_yarn(*words):
-    """Run `yarn`: what it ended with, and its output.
-
-    Raises
-    ------
-    OSError
-        It cannot be run, or does not end.
-    """
+    """Run `yarn`: what it ended with, and its output. `OSError`: it cannot be run, or hangs."""
     try:
         return subprocess.run(
             ["yarn", *words],
@@ -61,13 +55,7 @@ def run_yarn(*words):
 
 
 def find_jar():
-    """The jar of DistributedShell, among the classes that `yarn` uses.
-
-    Raises
-    ------
-    OSError
-        It is not there, or `yarn` does not tell.
-    """
+    """The jar of DistributedShell, among the classes that `yarn` uses, or an `OSError`."""
     done = run_yarn("classpath")
     for entry in done.stdout.strip().split(":"):
         folder = entry[:-1] if entry.endswith("/*") else os.path.dirname(entry)
@@ -93,15 +81,7 @@ def own_addresses(interface):
 
 
 class Application:
-    """Asks for the containers, and gives them back.
-
-    Attributes
-    ----------
-    files : tuple of int
-        What the command of a supervisor inherits: the socket at which containers call.
-    environ : dict
-        Its variables.
-    """
+    """Asks for the containers, and gives them back."""
 
     def __init__(self, job, request, say):
         self.request, self.say = request, say
@@ -114,8 +94,8 @@ class Application:
         self.listener = socket.socket()
         self.listener.bind(("", 0))
         self.listener.listen(1024)
-        self.files = (self.listener.fileno(),)
-        self.environ = {**os.environ, KEY: key}
+        # What the command of a supervisor inherits:
+        self.files, self.environ = (self.listener.fileno(),), {**os.environ, KEY: key}
         self.folder = tempfile.TemporaryDirectory(prefix="launch-yarn-")
         script = pathlib.Path(self.folder.name, SCRIPT)
         script.touch(mode=0o600)

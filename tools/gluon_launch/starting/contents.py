@@ -57,19 +57,7 @@ class Contents:
 
 
 def look(source, options):
-    """Look at what of a folder will be copied.
-
-    Parameters
-    ----------
-    source : str
-    options : argparse.Namespace
-        With sync_exclude and sync_max_size (bytes, 0: no limit).
-
-    Returns
-    -------
-    Contents
-        Empty if there is no rsync; the copy will say so.
-    """
+    """Look at what of a folder will be copied: nothing without rsync, as the copy will say."""
     return _look(source, tuple(options.sync_exclude), options.sync_max_size)
 
 

@@ -1,64 +1,60 @@
 """A script that runs a job by hand, host by host; no host is touched."""
 
+import ast
+import inspect
 import os
 import re
 import shlex
 
-from gluon_launch.job import job as jobs
-from gluon_launch.job.environment import ABOUT_HIDDEN, mask_words, secrets
-from gluon_launch.starting import brought, contents, local, rsync, ssh
+from gluon_dist import contract
+
+from gluon_launch.job.addresses import announced_address
+from gluon_launch.job.environment import process_environment, threads
+from gluon_launch.job.hosts import LOCAL
+from gluon_launch.job.masking import ABOUT_HIDDEN, mask_words, untold
+from gluon_launch.remote.host import interface_of, interfaces, own_address, processors
+from gluon_launch.starting import brought, contents, rsync
 
 NOT_BROUGHT = "# By hand, MXNet stays as it is where a program does not import gluon_dist."
 PORT = 9091  # of the scheduler, without --port
-# The address of a host that routes to the scheduler's, or that of an interface. It is announced in
-# octal: see addresses.py.
-TOWARD = """import socket, sys
-probe = socket.socket(type=socket.SOCK_DGRAM)
-probe.connect((sys.argv[1], 9))
-print(probe.getsockname()[0])"""
-TOWARD_ROOT = f"python3 -c '{TOWARD}' \"$root\""
-OF_INTERFACE = (
-    "for i in {}; do ip -4 -o addr show dev $i; done 2>/dev/null"
-    r" | sed -n '1s/.* inet \([0-9.]*\).*/\1/p'"
-)
 HERE_END = "END_OF_THIS_HOST"
-INTERFACE = (
-    'interface=$(ip -4 -o addr | awk -v own="$own" \'index($4, own "/") == 1 { print $2 }\')'
-)
-OCTAL = "printf '0%o.0%o.0%o.0%o' $(echo \"$own\" | tr . ' ')"
+# What only the host itself knows, found there by the launcher's own functions and printed as
+# assignments; at_N is the address that a server or worker of rank N announces.
+ASK = """
+names, workers, ranks, toward = sys.argv[1:]
+own = own_address(toward, names)
+print(f"own={own} interface={interface_of(own)} threads={threads(processors(), int(workers))}")
+for rank in range(int(ranks)):
+    print(f"at_{rank}={announced_address(own, rank)}")
+"""
+FUNCTIONS = processors, own_address, interfaces, interface_of, announced_address, threads
 
 
 def describe_job(job):
-    """The script: a block for each host, to be pasted there, or run here for a local job.
-
-    Returns
-    -------
-    str
-    """
+    """The script: a block for each host, to be pasted there, or run here for a local job."""
     lines = ["# The same by hand, in bash."]
     if mask_words(job.argv) != job.argv:
         lines.append(ABOUT_HIDDEN)
     lines += job.way.asks(job)
-    if not job.options.no_prepare and not job.way.keeps_environment:
+    if not job.options.no_prepare and job.way.inherited() is None:
         lines.append(NOT_BROUGHT)
     hosts = list(dict.fromkeys(job.hosts))
-    is_alone = len(hosts) == 1 and not job.interface
-    addresses = [] if is_alone else _addresses(job)
     if job.target:
         left_out = contents.look(job.source, job.options).left_out()
         lines += ["# Copy the folder, here:", *([f"# {left_out}"] if left_out else [])]
         lines += [_quoted(rsync.copy_argv(host, job)) for host in hosts]
     by_command = {host: job.way.reach(host, job, ["bash", "-s"]) for host in hosts}
     is_script = any(by_command.values())  # else each block is pasted on its host
-    if is_script and addresses:
-        lines.append(f"root=$({_root_from_here(job)})")
+    if is_script and len(hosts) > 1:
+        asked = job.way.reach(hosts[0], job, [*_ask(job), hosts[1].name])
+        lines += [f"facts=$({_quoted(asked)})", 'eval "$facts"', "root=$own"]
     for host in hosts:
         processes = [process for process in job.processes if process.host == host]
         lines.append(f"# {host}: {', '.join(map(str, processes))}")
         login = job.way.login(host, job)
         if login:
             lines.append("# log in: " + _quoted(login).replace("\n", " "))
-        block = _block(job, host, processes, addresses)
+        block = _block(job, host, processes)
         if is_script:
             argv = _quoted(by_command[host])
             values = " ".join(_hidden(job, processes))  # they travel over standard input
@@ -69,21 +65,9 @@ def describe_job(job):
     return "\n".join(lines + ["wait"] * is_script)
 
 
-def _root_from_here(job):
-    """A command that prints the address of the first host."""
-    interface = job.interface
-    if interface:
-        how = ["sh", "-c", OF_INTERFACE.format(_names(interface))]
-    else:
-        other = next(host for host in job.hosts if host != job.hosts[0])
-        how = ["python3", "-c", TOWARD, other.name]
-    return _quoted(job.way.reach(job.hosts[0], job, how))
-
-
-def _block(job, host, processes, addresses):
+def _block(job, host, processes):
     """What runs on one host. Ctrl-C ends it."""
-    env = local.environment() if job.way.keeps_environment else {}
-    workers = max(1, job.count("worker", host))
+    env = job.way.inherited() or {}
     is_absolute = os.path.isabs(job.directory)  # else it is in the home there
     return [
         "(",
@@ -93,13 +77,12 @@ def _block(job, host, processes, addresses):
             f': "${{{name}?set it first, its value is not shown}}"'
             for name in _hidden(job, processes)
         ),
-        *addresses,
+        *([] if is_here(job) else _facts(job, host, processes)),
         "unset PORT",  # MXNet would take it for its own
         *([f"export PATH={_quote(env['PATH'])}"] if "PATH" in env else []),
-        *(_prepare() if job.way.keeps_environment and not job.options.no_prepare else []),
+        *(_prepare() if env and not job.options.no_prepare else []),
         "cd " + ("" if is_absolute else "~/") + _quote(job.directory),
-        f"threads=$(( $(nproc) > {workers} ? $(nproc) / {workers} : 1 ))",
-        *(_start(job, process, not addresses) for process in processes),
+        *(_start(job, process) for process in processes),
         *_wait(job, host),
         ")",
     ]
@@ -123,49 +106,59 @@ def _wait(job, host):
 
 def _hidden(job, processes):
     """The variables of these processes whose values are not shown."""
-    return sorted({name for p in processes for name in secrets(job, p.role)})
+    return sorted({name for p in processes for name in untold(job, p.role)})
 
 
-def _addresses(job):
-    """Lines that set $root, the address of the scheduler, and $octal, that of this host."""
-    first, interface = job.hosts[0], job.interface
-    login = job.way.login(first, job)
-    root = _known_address(login) if login and not interface else None
-    return [
-        f"root={root}" if root else f': "${{root:?set it first: the IPv4 address of {first}}}"',
-        f"own=$({OF_INTERFACE.format(_names(interface)) if interface else TOWARD_ROOT})",
-        f"octal=$({OCTAL})",
-        *([INTERFACE] if job.backend == "horovod" else []),
-    ]
+def is_here(job):
+    """Does all of it run on this machine, whose address and processors are known?"""
+    return job.hosts == [LOCAL]
 
 
-def _names(interfaces):
-    return _quoted(interfaces.split(","))
+def _facts(job, host, processes):
+    """Lines that set $root, the address of the scheduler, and what only the host knows: `ASK`."""
+    first = job.hosts[0]
+    wanted = job.way.wanted(first, job) if job.way.login(first, job) else ""
+    root = f': "${{root:?set it first: the IPv4 address of {first}}}"'
+    if len(set(job.hosts)) == 1 and not job.interface:
+        root = "root=127.0.0.1"
+    elif re.fullmatch(r"[0-9]+(\.[0-9]+){3}", wanted) and not job.interface:
+        root = f"root={wanted}"
+    ranks = 1 + max(process.rank for process in processes)
+    asked = _quoted(_ask(job, job.count("worker", host), ranks))
+    return [root, f'facts=$({asked} "$root")', 'eval "$facts"']
 
 
-def _known_address(login):
-    """The IPv4 address of a host that was given as one, here or in ssh's configuration, or None."""
-    *words, _, name = login  # a -- before the name
-    address = ssh.settings(tuple(words[1:]), name).get("hostname", "")
-    return address if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", address) else None
+def _ask(job, workers=1, ranks=0):
+    """The command that prints the facts of a host, but for its last word, who is to be reached."""
+    imports = "import fcntl, os, socket, struct, sys"
+    program = "\n".join([imports, *map(_source, FUNCTIONS), ASK.strip()])
+    return ["python3", "-c", program, job.interface or "", str(workers), str(ranks)]
 
 
-def _start(job, process, is_alone):
+def _source(function):
+    """The text of a function, without its docstring."""
+    lines = inspect.getsource(function).splitlines()
+    (definition,) = ast.parse("\n".join(lines)).body
+    doc = definition.body[0]
+    return "\n".join(lines[: doc.lineno - 1] + lines[doc.end_lineno :])
+
+
+def _start(job, process):
     """The line that starts a process, with its environment."""
-    loopback = "127.0.0.1"
-    place = loopback, job.options.port or PORT, loopback
-    env = jobs.environment(job, process, *place, 1, 1, interface="lo")
-    hidden = secrets(job, process.role)
+    loopback, known = "127.0.0.1", is_here(job)
+    place = loopback, job.options.port or PORT, loopback, processors()
+    env = process_environment(job, process, *place, 1, interface=interface_of(loopback))
+    hidden = untold(job, process.role)
     words = {n: f'"${n}"' if n in hidden else _quote(value) for n, value in env.items()}
-    if "OMP_NUM_THREADS" not in job.env[process.role]:
-        words["OMP_NUM_THREADS"] = "$threads"
-    if not is_alone:
-        words["DMLC_PS_ROOT_URI"] = words["DMLC_NODE_HOST"] = '"$root"'
-        if process.role != "scheduler":
-            words["DMLC_NODE_HOST"] = f'"{"0" * process.rank}$octal"'
-        if "HOROVOD_RANK" in words:
-            words["HOROVOD_GLOO_RENDEZVOUS_ADDR"] = '"$root"'
-            words["HOROVOD_GLOO_IFACE"] = '"$interface"'
+    if not known:
+        told = {contract.ROOT_HOST: "root", "DMLC_NODE_HOST": f"at_{process.rank}"}
+        if process.role == "scheduler":
+            told["DMLC_NODE_HOST"] = "root"
+        if contract.RANK in words and job.backend == "horovod":
+            told.update(HOROVOD_GLOO_RENDEZVOUS_ADDR="root", HOROVOD_GLOO_IFACE="interface")
+        if "OMP_NUM_THREADS" not in job.env[process.role]:
+            told["OMP_NUM_THREADS"] = "threads"
+        words.update((name, f'"${variable}"') for name, variable in told.items())
     assigned = " ".join(f"{name}={word}" for name, word in sorted(words.items()))
     start = f"# {process}\n{assigned} \\\n  {_quoted(mask_words(job.argv))} &"
     is_rendezvous = process.role == "scheduler" and job.backend == "horovod"

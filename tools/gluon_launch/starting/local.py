@@ -5,11 +5,12 @@ import pathlib
 import shutil
 import sys
 
+from gluon_launch.job.hosts import LOCAL
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
 from gluon_launch.starting.way import Way
 
 
-def environment():
+def own_environment():
     """Our own environment, in which `python` means the Python that a user expects.
 
     That is this one if it belongs to a virtual environment, activated or not, or if no other
@@ -28,8 +29,16 @@ class Local(Way):
     name = "local"
     options = ("ssh_option",)  # for scripts that give it always
     tells_hosts = False
-    may_translate = True
-    keeps_environment = True
 
     def supervisor(self, host, job):
-        return [sys.executable, "-I", "-c", REMOTE_PYTHON], environment()
+        return [sys.executable, "-I", "-c", REMOTE_PYTHON], self.inherited()
+
+    def find_hosts(self, options, environ):
+        return [LOCAL]
+
+    def inherited(self):
+        return own_environment()
+
+    def doubtful(self, connections):
+        """It is this machine."""
+        return []

@@ -9,12 +9,14 @@ import functools
 import os
 import re
 import shlex
+import socket
 import subprocess
+import sys
 
+from gluon_launch.job.hosts import LOCAL
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
-from gluon_launch.starting import allocation
-from gluon_launch.starting.ssh import ssh_argv
-from gluon_launch.starting.way import OUTPUT, Way, own_words
+from gluon_launch.starting import allocation, ssh
+from gluon_launch.starting.way import CAUSE, OUTPUT, Way, own_words
 
 ONE_HOST = {  # by family: what runs one process on a host, on any of its processors
     "Open MPI": ("--host", "{}", "--bind-to", "none"),
@@ -67,15 +69,32 @@ def family(is_dry_run=False):
 # In allocations with one of these MPICH and Intel MPI use srun, qrsh or blaunch, not ssh.
 OTHER_AGENTS = {"SLURM_JOB_ID", "PE_HOSTFILE", "LSB_HOSTS", "LSB_DJOB_HOSTFILE"}
 
+ABOUT = """\
+  --launcher mpi    mpirun (Open MPI, MPICH, Intel MPI) takes the place of ssh; without -H on the
+    hosts of the allocation that you are in, else on this machine. Open MPI refuses root without
+    --launcher-option=--allow-run-as-root.
+"""
+
 
 class Mpi(Way):
     """See `Way`."""
 
     name = "mpi"
+    about = ABOUT
     programs, package = ("mpirun",), "openmpi-bin (or mpich)"
     options = ("sync_dst_dir", "ssh_option", "hostfile", "interface", "launcher_option")
-    needs_hosts = False
     uses_ssh = True
+    # Open MPI 5 loses of its input what it reads in full pieces of 4096 bytes. Others must have
+    # a stream: they may read less than a packet at once, and would lose the rest.
+    input_type = socket.SOCK_SEQPACKET if sys.platform.startswith("linux") else socket.SOCK_STREAM
+    hints = (
+        (
+            "mpirun has detected an attempt to run as root",
+            None,
+            "if you mean it: --launcher-option=--allow-run-as-root",
+        ),
+        *ssh.HINTS,
+    )
     refused = {  # noqa: RUF012
         r"-l$|--?(tag-output|timestamp-output|xml|output|prepend-\w+|outfile-\w+)(?![\w-])": OUTPUT,
         r"--?(np?|c|ppn|perhost|N)\b": "the launcher's own -n counts the workers",
@@ -87,8 +106,18 @@ class Mpi(Way):
         words = [word.format(host.name) for word in ONE_HOST[family(job.options.dry_run)]]
         return ["mpirun", "-n", "1", *words, *own_words(job.options), *command]
 
+    def find_hosts(self, options, environ):
+        return self.named_hosts(options, environ) or [LOCAL]
+
+    def remote_shell(self, host, job):
+        return ssh.ssh_argv(host, job.options)
+
+    def cause(self, lines):
+        """Its own causes come first, in many lines."""
+        return next(filter(CAUSE.search, lines), lines[0])
+
     def supervisor(self, host, job):
-        _, *ssh_options = ssh_argv(host, job.options)
+        _, *ssh_options = self.remote_shell(host, job)
         agent = shlex.join(["ssh", *ssh_options])
         env = {
             **without_another(allocation.without_hindrance(os.environ)),

@@ -10,7 +10,6 @@ import tempfile
 import time
 
 from gluon_launch.starting.contents import look, patterns
-from gluon_launch.starting.ssh import ssh_argv
 
 CAUSE = re.compile(  # lines of rsync or ssh that say why the copy failed; others may be greetings
     r"^ssh: |kex_exchange|Connection (closed|reset|refused)|verification failed|"
@@ -38,7 +37,7 @@ def copy_argv(host, job):
         "-s",  # the shell on the host must not split names at spaces
         *patterns(job.options.sync_exclude),
         *look(job.source, job.options).excludes(),
-        f"--rsh={shlex.join(ssh_argv(host, job.options))}",
+        f"--rsh={shlex.join(job.way.remote_shell(host, job))}",
         f"--rsync-path={make_folder}{COMMAND}",
         f"--timeout={STALL_S}",
         *(["--dry-run"] if job.options.check else []),

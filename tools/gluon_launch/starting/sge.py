@@ -5,14 +5,14 @@ import pathlib
 import re
 import shlex
 import signal
-import subprocess
 
-from gluon_launch.job.environment import TRAINING, is_secret
 from gluon_launch.job.hosts import read_hosts
+from gluon_launch.job.masking import is_secret
 from gluon_launch.job.statuses import UsageError
+from gluon_launch.job.variables import TRAINING
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
-from gluon_launch.starting import local
-from gluon_launch.starting.way import ARRAY, OUTPUT, BatchSystem, Refused, Submitted, submitted
+from gluon_launch.starting.batch import BatchSystem, Refused, Submitted, run, submitted
+from gluon_launch.starting.way import ARRAY, OUTPUT
 
 QRSH = ["qrsh", "-inherit", "-v", "PATH"]
 STATES = {
@@ -23,11 +23,17 @@ STATES = {
     "Rr": "RUNNING",
 }
 
+ABOUT = """\
+  --launcher sge    the same with qsub, and with qrsh inside: one slot a worker in the first
+    parallel environment that there is. Another: --launcher-option="-pe NAME 4".
+"""
+
 
 class GridEngine(BatchSystem):
     """See `BatchSystem`."""
 
     name = "sge"
+    about = ABOUT
     programs, package = ("qsub", "qrsh"), "gridengine-client"
     title, mark, inside = "Grid Engine", "#$", "PE_HOSTFILE"
     job_id, restarts = "$JOB_ID", "$RESTARTED"
@@ -50,7 +56,7 @@ class GridEngine(BatchSystem):
 
     def supervisor(self, host, job):
         command = ["python3", "-I", "-c", REMOTE_PYTHON]
-        return self.reach(host, job, command), local.environment()
+        return self.reach(host, job, command), self.inherited()
 
     def earlier_tries(self, environ):
         """Grid Engine only tells whether it has started the job before."""
@@ -82,7 +88,7 @@ class GridEngine(BatchSystem):
         found = submitted(argv, text, environ, r"(?:.*\n)*(\d+)(\.\S+)?")
         job = GridEngineJob(found[1], self.output(folder, found[1]))
         if found[2]:
-            subprocess.run(job.cancel_argv, stdin=subprocess.DEVNULL, capture_output=True)
+            run(*job.cancel_argv)
             raise Refused(f"-t in .sge_request or in a file of options: {ARRAY}")
         return job
 
@@ -111,10 +117,9 @@ def variables(options):
 def parallel_environment():
     """The first one that there is; "mpi" where nobody can be asked."""
     try:
-        done = subprocess.run(["qconf", "-spl"], stdin=subprocess.DEVNULL, capture_output=True)
+        return (run("qconf", "-spl").stdout.split() or ["mpi"])[0]
     except OSError:
         return "mpi"
-    return (done.stdout.decode().split() or ["mpi"])[0]
 
 
 class GridEngineJob(Submitted):
@@ -133,13 +138,11 @@ class GridEngineJob(Submitted):
         Grid Engine tells it only to users who may read its accounting file. A user's .sge_qstat may
         hide a job in the list, or show one that has ended.
         """
-        done = subprocess.run(
-            ["qstat", "-u", "*"], capture_output=True, encoding="utf-8", errors="replace"
-        )
+        done = run("qstat", "-u", "*")
         found = re.search(rf"^ *{self.id} +\S+ +\S+ +\S+ +(\w+) ", done.stdout, re.MULTILINE)
         if found and "E" in found[1]:  # it will never run
             reason = self.error_reason()
-            subprocess.run(self.cancel_argv, stdin=subprocess.DEVNULL, capture_output=True)
+            run(*self.cancel_argv)
             return f"cancelled: {reason}", 1
         if done.returncode or "job_number" in self.details():
             state = STATES.get(found[1], found[1]) if found else "UNKNOWN"
@@ -158,6 +161,4 @@ class GridEngineJob(Submitted):
 
     def details(self):
         """What Grid Engine tells of the job as long as it is there."""
-        return subprocess.run(
-            ["qstat", "-j", self.id], capture_output=True, encoding="utf-8", errors="replace"
-        ).stdout
+        return run("qstat", "-j", self.id).stdout

@@ -7,20 +7,12 @@ save, but also the servers, without which they cannot. `shielded` keeps these al
 import os
 import re
 import shlex
-import subprocess
 
 from gluon_launch.job.hosts import read_hosts
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
-from gluon_launch.starting import allocation, local
-from gluon_launch.starting.way import (
-    ARRAY,
-    OUTPUT,
-    BatchSystem,
-    Refused,
-    Submitted,
-    own_words,
-    submitted,
-)
+from gluon_launch.starting import allocation
+from gluon_launch.starting.batch import BatchSystem, Refused, Submitted, run, submitted
+from gluon_launch.starting.way import ARRAY, OUTPUT, own_words
 
 # Each is said, even if it is the default: what is not is taken from SLURM_* variables.
 ONE_NODE = ("--nodes=1", "--overlap", "--unbuffered", "--cpu-bind=none", "--mpi=none")
@@ -28,16 +20,33 @@ ONE_NODE += ("--export=ALL", "--input=all", "--output=all")
 ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED"}
 ENDED |= {"NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
 
+ABOUT = """\
+  --launcher slurm  inside an allocation (salloc, sbatch): srun takes the place of ssh. Outside: a
+    batch script is submitted, with one node a worker and one task a node, and its output is
+    followed. Your options for sbatch (inside: srun) win over those of the script:
+    --launcher-option=--nodes=2 --launcher-option=--gres=gpu:4. -H names the nodes. The parts of a
+    heterogeneous allocation (salloc -N1 : -N2) are one list of hosts.
+"""
+
 
 class Slurm(BatchSystem):
     """See `BatchSystem`."""
 
     name = "slurm"
+    about = ABOUT
     programs, package = ("sbatch", "srun"), "slurm-client"
     title, mark, inside = "Slurm", "#SBATCH", "SLURM_JOB_ID"
     job_id, restarts = "$SLURM_JOB_ID", "${SLURM_RESTART_COUNT:-0}"
     ending = "TERM"
     requeue = "scontrol requeue $SLURM_JOB_ID"
+    hints = (
+        (
+            "Invalid generic resource",
+            255,
+            "is the number of GPUs that of the whole job (--gpus)? Ask for those of each host: "
+            "--gpus-per-node=N",
+        ),
+    )
     refused = {  # noqa: RUF012
         "-a|--ar": ARRAY,
         "-[oe]|--(ou|er|op)": OUTPUT,  # Slurm takes abbreviations
@@ -62,20 +71,16 @@ class Slurm(BatchSystem):
     def supervisor(self, host, job):
         """As srun passes on the environment that it has, `python` means the same as here."""
         command = ["python3", "-I", "-c", REMOTE_PYTHON]
-        return self.reach(host, job, command), allocation.without_hindrance(local.environment())
+        return self.reach(host, job, command), allocation.without_hindrance(self.inherited())
 
     def address(self, host, ready):
         """The address under which Slurm knows the host."""
         try:
-            done = subprocess.run(
-                ["scontrol", "--oneliner", "show", "node", host.name],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
+            done = run("scontrol", "--oneliner", "show", "node", host.name)
         except OSError:
             return host.name
-        found = re.search(rb"\bNodeAddr=(\S+)", done.stdout)
-        return found[1].decode() if found else host.name
+        found = re.search(r"\bNodeAddr=(\S+)", done.stdout)
+        return found[1] if found else host.name
 
     def shielded(self, role, argv):
         """Servers and the scheduler ignore Slurm's request: the launcher ends them.
@@ -137,12 +142,7 @@ class SlurmJob(Submitted):
         self.cancel_argv = ["scancel", self.id]
 
     def look(self):
-        done = subprocess.run(
-            ["scontrol", "--oneliner", "show", "job", self.id],
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-        )
+        done = run("scontrol", "--oneliner", "show", "job", self.id)
         fields = dict(re.findall(r"(\w+)=(\S*)", done.stdout))
         if "Invalid job id" in done.stderr:  # it ended so long ago that Slurm has forgotten it
             return "not known any more", 1

@@ -8,12 +8,31 @@ import re
 import subprocess
 
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
-from gluon_launch.starting.way import Way
+from gluon_launch.starting.way import Way, sharing
 
 CONNECT_S = 10
 # Said where the user's configuration has another value: ssh before 8.7 does not know these.
 NEEDED = {"stdinnull": "no", "forkafterauthentication": "no", "sessiontype": "default"}
 SILENT = ("SILENT", "QUIET", "FATAL", "ERROR")  # below INFO ssh does not say why it ends
+HINTS = (  # see `Way.hints`
+    (r"Host key verification failed|REMOTE HOST IDENTIFICATION", None,
+     "the host's key is not the one you know: if it was reinstalled, ssh-keygen -R HOST"),
+    (r"Permission denied \(", None,
+     "ssh has no key that this host takes: try `ssh HOST`, then ssh-copy-id or --ssh-option=-i…"),
+    (r"no connection: (kex_exchange_identification|Connection (closed|reset) by (?!UNKNOWN))", 255,
+     "its ssh server takes no more logins at once: raise MaxStartups in its sshd_config"),
+    (r"Connection refused", 255, "no ssh server listens there: is it started, is the port right?"),
+    (r": ssh led to ", None,
+     "is the ControlPath in your ssh configuration the same for several hosts? It needs %C"),
+    (r"no connection: no answer within", 255,
+     "does `ssh HOST true` end by itself? Not if a .bashrc there starts another shell (exec fish): "
+     "let it do so only on a terminal, [ -t 0 ] && exec fish"),
+    (r"what was sent first has not arrived", None,
+     "something else reads the input that ssh passes on: a LocalCommand in ssh's configuration "
+     "(--ssh-option=-oPermitLocalCommand=no), or the .bashrc there (`read`, `cat`)"),
+    (r"is your shell clean", None,
+     "the login there prints something: `ssh HOST true` must print nothing (see its .bashrc)"),
+)  # fmt: skip
 
 
 def ssh_argv(host, options):
@@ -66,13 +85,23 @@ class Ssh(Way):
     name = "ssh"
     programs, package = ("ssh",), "openssh-client"
     options = ("sync_dst_dir", "ssh_option", "hostfile", "interface")
-    takes_logins = uses_ssh = may_translate = True
+    hints = HINTS
+    uses_ssh = True
 
     def supervisor(self, host, job):
         return [*self.login(host, job), f"exec python3 -I -c '{REMOTE_PYTHON}'"], None
 
     def login(self, host, job):
-        return [*ssh_argv(host, job.options), "--", host.name]
+        return [*self.remote_shell(host, job), "--", host.name]
+
+    def remote_shell(self, host, job):
+        return ssh_argv(host, job.options)
+
+    def check_logins(self, hosts):
+        """Ports and users are ssh's own."""
+
+    def doubtful(self, connections):
+        return sharing(connections)
 
     def address(self, host, ready):
         """The address at which ssh found the host."""

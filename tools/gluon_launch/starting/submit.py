@@ -9,13 +9,12 @@ import pathlib
 import re
 import shlex
 import signal
-import subprocess
 import sys
 import time
 
-from gluon_launch.job.environment import ABOUT_HIDDEN, is_secret, mask_words
+from gluon_launch.job.masking import ABOUT_HIDDEN, is_secret, mask_words
 from gluon_launch.job.statuses import SAVED
-from gluon_launch.starting.way import Refused
+from gluon_launch.starting.batch import Refused, run
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 IN_CLONE = PACKAGE.parent / "launch.py"
@@ -54,24 +53,11 @@ fi
 
 
 def script(job, own_words):
-    """The batch script of a job, and the environment in which it is submitted.
+    """The batch script of a job, its directives, and the environment in which it is submitted.
 
-    Parameters
-    ----------
-    job : Job
-    own_words : list of str
-        The words of the command line in front of the command.
-
-    Returns
-    -------
-    text, words, environ : str, list of str, dict
-        The script; its directives; the environment. Batch systems show scripts: of a secret in
-        `--env NAME=VALUE` the text has only the name, and the environment the value.
-
-    Raises
-    ------
-    UsageError
-        The batch system cannot take such a job.
+    Batch systems show scripts: of a secret in `--env NAME=VALUE` the script has only the name, and
+    the environment the value. `own_words` stand in front of the command on the command line. Raises
+    a `UsageError` if the batch system cannot take such a job.
     """
     options, way = job.options, job.way
     named, environ = {}, dict(os.environ)
@@ -119,15 +105,8 @@ def size_before(path, began):
 class Follower:
     """Shows the output of a submitted job, and passes on signals to it.
 
-    Parameters
-    ----------
-    job : Submitted
-    began : float
-        When its submission began, in seconds since 1970.
-    output : str
-        Where its output is, without .out or .err.
-    grace : float
-        Seconds that the workers have to save.
+    `output` is where that is, without .out or .err; the submission began at `began`, in seconds
+    since 1970; the workers have `grace` seconds to save.
     """
 
     def __init__(self, job, began, output, grace, console):
@@ -215,14 +194,7 @@ class Follower:
 
     def tell(self, argv):
         """Run a command of the batch system; did it work?"""
-        done = subprocess.run(
-            argv,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            env=self.job.environ,
-        )
+        done = run(*argv, env=self.job.environ)
         if done.returncode:
             self.console.say(f"{argv[0]}: {done.stderr.strip() or done.returncode}")
         return done.returncode == 0

@@ -1,110 +1,94 @@
 """What the launcher asks of a way of starting.
 
-A new way of starting is a class of this kind in a file of its own, and a line in `ways.py`.
+A new way of starting is a class of this kind in a file of its own, and a row in `ways.py`. It must
+write `supervisor`; all else is right as it is for hosts that a command reaches by their names, as
+rsh would. A batch system is a class of the kind in `batch.py`.
 """
 
 import abc
 import os
 import re
 import shlex
-import subprocess
+import socket
 
-from gluon_launch.job.hosts import LOCAL
-from gluon_launch.job.statuses import USAGE
+from gluon_launch.job.hosts import read_hosts
+from gluon_launch.job.statuses import UsageError
+from gluon_launch.starting import allocation
 
-# The options of the command line that only some ways know.
-PARTICULAR = (
-    *("sync_dst_dir", "ssh_option", "hostfile", "interface", "launcher_option"),
-    *("queue", "jobname", "files", "archives"),
-    *("worker_cores", "worker_memory", "server_cores", "server_memory"),
-)
 # Why an option of `--launcher-option` is refused.
 ARRAY = "a job array would be several jobs: start each of them"
 OUTPUT = "the launcher reads the output: --job-dir says where it is kept"
+# What ssh says of a host on the way to another one stands before its last line.
+CAUSE = re.compile(r"^ssh: |Permission denied \(|verification failed|^\w+Error\b")
 
 
 class Way(abc.ABC):
-    """A way to start the supervisor of each host.
+    """A way to start the supervisor of each host."""
 
-    Attributes
-    ----------
-    name : str
-        What `--launcher` calls it.
-    programs, package : tuple of str, str
-        The programs it runs here, and the package that has them.
-    options : tuple of str
-        Which of the `PARTICULAR` options it knows.
-    takes_logins : bool
-        A host may be given with a port or a user.
-    uses_ssh : bool
-        It reaches the hosts by ssh.
-    may_translate : bool
-        A host need not have the address at which it is reached: a router may translate it.
-    needs_hosts : bool
-        Without hosts it cannot start, not even on this machine.
-    tells_hosts : bool
-        The lines of a process are shown with the name of its host.
-    keeps_environment : bool
-        The processes inherit the launcher's environment.
-    brings_hosts : bool
-        Which hosts they are is known only when supervisors have come.
-    is_batch_system : bool
-        A batch system watches the processes, and signals them when it wants their end.
-    refused : dict
-        By the pattern of a `--launcher-option` why it is not passed on: with it the programs would
-        do something else than they are run for.
-    """
-
-    name = None
-    programs, package = (), None
-    options = ()
-    takes_logins = uses_ssh = may_translate = False
-    needs_hosts = tells_hosts = True
-    keeps_environment = False
-    brings_hosts = is_batch_system = False
+    name = None  # what `--launcher` calls it
+    about = ""  # its lines in `--help`
+    programs, package = (), None  # what it runs here, and the package that has that
+    options = ("hostfile", "interface")  # of those that not all ways know
+    flags = ()  # each a `Flag`: options of its own
+    hints = ()  # rows as those of `telling/hints.py`, for what only its programs say
+    # By the pattern of a `--launcher-option` why it is not passed on: with it the programs would
+    # do something else than they are run for.
     refused = {}  # noqa: RUF012
-
-    def own_hosts(self, options):
-        """The hosts of a job whose user may not name any."""
-        return [LOCAL]
-
-    def check_job(self, job):  # noqa: B027
-        """Raise a `UsageError` if such a job cannot be asked for."""
-
-    def asks(self, job):
-        """For `--dry-run`: lines that tell how the hosts are asked for."""
-        return []
-
-    def ask_for_hosts(self, job, say):
-        """Ask for the hosts of a try; None if they are there.
-
-        Returns
-        -------
-        object
-            With `files`, what the command of a supervisor inherits; `trouble()`, why they will not
-            come, a line and a status; `close()`, no more are needed; `end(gently)`, to give them
-            back.
-        """
-        return None
+    uses_ssh = False  # an advice about ssh is of use
+    tells_hosts = True  # the lines of a process are shown with the name of its host
+    signals_hosts = False  # who gave the hosts asks for them back by a signal to the supervisors
+    deaf = ()  # the roles that ignore TERM: see `shielded`
+    input_type = socket.SOCK_STREAM  # from which its program reads what it passes on
 
     @abc.abstractmethod
     def supervisor(self, host, job):
         """The command that starts the supervisor of a host, and its environment (None: ours)."""
 
-    def address(self, host, ready):
-        """Where the other hosts find this one, "" if that is not known.
+    # Before the start
 
-        `ready` is the first report of its supervisor.
-        """
-        return host.name
+    def find_hosts(self, options, environ):
+        """The hosts of a job. Raises a `UsageError` if there are none."""
+        hosts = self.named_hosts(options, environ)
+        if not hosts:
+            raise UsageError(f"--launcher {self.name} needs the hosts: -H FILE, or -H d1,d2")
+        return hosts
 
-    def wanted(self, host, job):
-        """The name or address of a host: a supervisor elsewhere is on another one."""
-        return self.address(host, None)
+    def named_hosts(self, options, environ, inside=None):
+        """The hosts of `-H`, else those of the allocation that we are in."""
+        given = options.hostfile
+        hosts = read_hosts(given) if given else allocation.find_hosts(environ, inside)
+        self.check_logins(hosts)
+        return hosts
 
-    def shielded(self, role, argv):
-        """Wrap a role's command so that it outlives a batch system's request to stop."""
-        return argv
+    def check_logins(self, hosts):
+        """Raise a `UsageError` if a host is given with a port or a user that it cannot heed."""
+        for host in hosts:
+            if host.port or host.user:
+                raise UsageError(f"{host}: port and user are for --launcher ssh: leave them out")
+
+    def folder(self, options):
+        """Where the command runs: where the launcher was started."""
+        try:
+            return os.getcwd()
+        except FileNotFoundError:
+            raise UsageError("the folder you are in was deleted: cd to another") from None
+
+    def settle(self, job, environ):  # noqa: B027
+        """Complete a job; raise a `UsageError` if such a one cannot be asked for."""
+
+    def submits(self, environ):
+        """Must it first submit the job? Only a batch system does, outside of an allocation."""
+        return False
+
+    def refusal(self, option):
+        """Why a `--launcher-option` is not passed on, or None."""
+        return next((why for what, why in self.refused.items() if re.match(what, option)), None)
+
+    # By hand: see `dryrun.py`
+
+    def asks(self, job):
+        """Lines that tell how the hosts are asked for."""
+        return []
 
     def reach(self, host, job, command):
         """The words that run a command on a host, with its standard input.
@@ -117,31 +101,59 @@ class Way(abc.ABC):
         """The words by which a user logs in to a host by hand, or None."""
         return None
 
-    def submits(self, environ):
-        """Must it first submit the job? Only a batch system does, outside of an allocation."""
-        return False
+    def inherited(self):
+        """The environment that the processes inherit from the launcher, or None."""
+        return None
 
-    def earlier_tries(self, environ):
-        """How often a batch system has started the job before."""
-        return 0
+    # Who is where
 
-    def refusal(self, option):
-        """Why a `--launcher-option` is not passed on, or None."""
-        return next((why for what, why in self.refused.items() if re.match(what, option)), None)
+    def ask_for_hosts(self, job, say):
+        """Ask for the hosts of a try; None if they are there.
 
-    def fitting(self, advice):
-        """The parts of an advice that are of use with this way of starting, "" if the first is not.
-
-        A part is of no use if it names ssh, or an option, that does nothing here.
+        Returns
+        -------
+        object
+            With `files`, what the command of a supervisor inherits; `trouble()`, why they will not
+            come, a line and a status; `close()`, no more are needed; `end(gently)`, to give them
+            back. Such hosts are named as they call themselves.
         """
-        useless = [] if self.uses_ssh else [r"\bssh\b"]
-        for option in {*PARTICULAR} - {*self.options}:
-            useless.append("--" + option.replace("_", "-"))
-        first, *others = re.split("(?=, or |; )", advice)
-        parts = [
-            part for part in (first, *others) if not re.search("|".join(useless) or "$x", part)
-        ]
-        return "".join(parts) if first in parts else ""
+        return None
+
+    def address(self, host, ready):
+        """Where the other hosts find this one, "" if that is not known.
+
+        `ready` is the first report of its supervisor.
+        """
+        return host.name
+
+    def wanted(self, host, job):
+        """The name or address that a host must have to be the one that was asked for."""
+        return self.address(host, None)
+
+    def doubtful(self, connections):
+        """Those whose supervisor may have come to another host than the one that was asked for."""
+        return connections
+
+    def machine(self, host, ready):
+        """What tells the machine of a host from others."""
+        return ready["machine"] or host
+
+    # While it runs
+
+    def shielded(self, role, argv):
+        """Wrap a role's command so that it outlives a batch system's request to stop."""
+        return argv
+
+    def remote_shell(self, host, job):
+        """The words by which rsync logs in to a host, for `--sync-dst-dir`."""
+        raise NotImplementedError
+
+    # What is told
+
+    def knows(self, need):
+        """Is what an advice needs of use here: "ssh", or an option?"""
+        option = need.lstrip("-").replace("-", "_")
+        return self.uses_ssh if need == "ssh" else option in self.options
 
     def why_not(self, program, error):
         """The line that tells why a program could not be run here."""
@@ -149,110 +161,22 @@ class Way(abc.ABC):
             return f"{program} is not installed here: apt-get install {self.package}"
         return f"{program}: {error.strerror}"
 
+    def cause(self, lines):
+        """The line that says why its program ended, among all that it wrote to standard error."""
+        return next(filter(CAUSE.search, lines), lines[-1])
 
-class Refused(Exception):
-    """The batch system does not take the job; the message says why.
+    def left(self, host, why):
+        """A line and a status for a supervisor that ends though nobody told it to."""
+        return f"{host}: the supervisor there ends: {why}", 1
 
-    Attributes
-    ----------
-    status : int
-        What the launcher exits with.
+
+def sharing(connections):
+    """Those that share a machine.
+
+    For hosts that need not have the address at which they are reached: a router may translate it.
     """
-
-    status = USAGE
-
-
-class BatchSystem(Way):
-    """A batch system: inside an allocation it starts supervisors; outside it takes a job.
-
-    Attributes
-    ----------
-    title, mark : str
-        What people call it; how a directive begins in a script.
-    inside : str
-        The variable that is set in an allocation.
-    job_id, restarts : str
-        For the shell: the number of the job, and how often it was started before.
-    ending : str
-        The signals by which it ends a job for good.
-    requeue, afterwards : str
-        Lines of the script: queue the job again; what else to do at the end, `{folder}` being where
-        the output is.
-    """
-
-    title = mark = inside = job_id = restarts = ending = requeue = None
-    afterwards = ""
-    options = ("hostfile", "interface", "launcher_option")
-    keeps_environment = is_batch_system = True
-
-    def submits(self, environ):
-        return self.inside not in environ
-
-    @abc.abstractmethod
-    def directives(self, job, folder):
-        """The options of the job; the user's own come last, and win.
-
-        Raises
-        ------
-        UsageError
-            It cannot take such a job.
-        """
-
-    def directive(self, option):
-        """An option as a line of the script."""
-        return f"{self.mark} {option}"
-
-    def output(self, folder, number):
-        """Where a job's output goes, without .out or .err."""
-        return f"{folder}/launch-{self.name}-{number}"
-
-    @abc.abstractmethod
-    def submit(self, text, words, folder, environ):
-        """Submit a script whose output goes to a folder; returns a `Submitted`.
-
-        Its directives are given also as words: a command line wins over the user's variables.
-
-        Raises
-        ------
-        Refused
-        """
-
-
-class Submitted(abc.ABC):
-    """A job in a batch system's hands.
-
-    Attributes
-    ----------
-    id : str
-        Its number.
-    environ : dict or None
-        The environment of these commands, None for ours.
-    stop_argv, save_argv, cancel_argv : list of str
-        The commands that ask it to save and end, to save, and to end at once.
-    """
-
-    id = environ = stop_argv = save_argv = cancel_argv = None
-
-    @abc.abstractmethod
-    def look(self):
-        """What the job is doing, in words, and its exit status, None before its end."""
-
-
-def submitted(argv, text, environ, pattern):
-    """Submit a script; the match of the pattern with what sbatch or qsub prints.
-
-    Ctrl-C does not reach it: it might have submitted the job, and not yet told the number.
-    """
-    done = subprocess.run(
-        argv, input=os.fsencode(text), env=environ, capture_output=True, start_new_session=True
-    )
-    out, err = (said.decode("utf-8", "replace") for said in (done.stdout, done.stderr))
-    if done.returncode:
-        raise Refused(" ".join(err.split()) or f"{argv[0]} ended with {done.returncode}")
-    found = re.fullmatch(pattern, out.strip())
-    if not found:
-        raise Refused(f"{argv[0]} gave it no number: {' '.join((err + out).split())}")
-    return found
+    machines = [connection.ready["machine"] for connection in connections]
+    return [c for c in connections if machines.count(c.ready["machine"]) > 1]
 
 
 def own_words(options):

@@ -9,40 +9,43 @@ import math
 import os
 import re
 import shlex
+import signal
 import sys
 from dataclasses import dataclass, field
 
 from gluon_launch.job.hosts import Host
 from gluon_launch.job.statuses import UsageError
+from gluon_launch.job.values import Flag, count, given, memory
 from gluon_launch.starting.application import CLIENT, SCRIPT, Application
 from gluon_launch.starting.way import Way, own_words
 
 RELAY = os.path.join(os.path.dirname(__file__), "relay.py")
 MASTER_MB = 128
+FLAGS = (
+    Flag("--queue", given, None, "NAME", "queue of YARN; default: default"),
+    Flag("--jobname", given, None, "NAME", "name of the application; default: launch"),
+    Flag("--worker-memory", memory, None, "SIZE", "of a worker: 2g, 512m; default 1g"),
+    Flag("--server-memory", memory, None, "SIZE", "of a server; default 1g"),
+    Flag("--worker-cores", count, None, "N", "of a worker; default 1"),
+    Flag("--server-cores", count, None, "N", "of a server; default 1"),
+    Flag("--files", given, [], "FILES", "bring these to the folder of the command: a.py,b.py#name"),
+    Flag("--archives", given, [], "FILES", "bring these there, and unpack them: data.zip,x.tar.gz"),
+)  # fmt: skip
 REFUSED_FILES = "--files and --archives bring files"
 
 
 @dataclass
 class Request:
-    """What is asked for.
-
-    Attributes
-    ----------
-    memory, cores : int
-        Of one container, in MB.
-    files, archives, links
-        Paths of what the containers get; names of those to unpack; by the name of a link that of
-        its file.
-    """
+    """What is asked for."""
 
     name: str
     count: int
-    memory: int
+    memory: int  # of one container, in MB
     cores: int
     words: list
-    files: list = field(default_factory=list)
-    archives: list = field(default_factory=list)
-    links: dict = field(default_factory=dict)
+    files: list = field(default_factory=list)  # paths of what the containers get
+    archives: list = field(default_factory=list)  # names of those to unpack
+    links: dict = field(default_factory=dict)  # by the name of a link that of its file
 
     def argv(self, jar, script):
         """The command that asks YARN."""
@@ -56,17 +59,22 @@ class Request:
         ]
 
 
+ABOUT = """\
+  --launcher yarn   Hadoop's DistributedShell is asked for a container a worker, which also holds
+    its servers; from there the launcher is called back. It ends with this launcher, like ssh. The
+    nodes share this folder, or get --files and --archives. Options as dmlc-submit has them:
+    --queue, --worker-memory and so on; --launcher-option is for DistributedShell.
+"""
+
+
 class Yarn(Way):
     """See `Way`."""
 
     name = "yarn"
+    about = ABOUT
     programs = ("yarn",)
-    options = (
-        *("interface", "launcher_option", "queue", "jobname", "files", "archives"),
-        *("worker_cores", "worker_memory", "server_cores", "server_memory"),
-    )
-    needs_hosts = False
-    brings_hosts = True
+    flags = FLAGS
+    options = ("interface", "launcher_option", *(flag.option for flag in FLAGS))
     refused = {  # noqa: RUF012
         "--?shell_(command|script|args)": "the command stands at the end",
         "--?shell_env": "it would stand on a command line: --env NAME passes a variable",
@@ -79,7 +87,7 @@ class Yarn(Way):
         "--?(container_(max_)?retr|keep_)": "--max-restarts starts a job again",
     }
 
-    def own_hosts(self, options):
+    def find_hosts(self, options, environ):
         """A container for each worker; where they are is known when they have come."""
         return [Host(f"container-{i + 1}") for i in range(options.num_workers)]
 
@@ -95,9 +103,16 @@ class Yarn(Way):
     def address(self, host, ready):
         return ready["hostname"]
 
-    def wanted(self, host, job):
+    def doubtful(self, connections):
         """Any host will do."""
-        return None
+        return []
+
+    def left(self, host, why):
+        signalled = re.fullmatch(r"it was sent signal (\d+)", why)
+        if not signalled:
+            return super().left(host, why)
+        number = int(signalled[1])
+        return f"{host}: the container was sent {signal.Signals(number).name}", 128 + number
 
     def why_not(self, program, error):
         """No package has it."""
@@ -105,7 +120,11 @@ class Yarn(Way):
             return "yarn is not installed here: put the bin folder of your Hadoop on PATH"
         return super().why_not(program, error)
 
-    def check_job(self, job):
+    def folder(self, options):
+        """Files are brought to the folder of the container."""
+        return "." if options.files or options.archives else super().folder(options)
+
+    def settle(self, job, environ):
         request(job)
 
     def asks(self, job):
@@ -118,12 +137,7 @@ class Yarn(Way):
 
 
 def request(job):
-    """What a job asks of YARN.
-
-    Raises
-    ------
-    UsageError
-    """
+    """What a job asks of YARN; raises a `UsageError` if it cannot be asked for."""
     options = job.options
     workers, servers = job.count("worker"), job.count("server")
     each = math.ceil(servers / workers)  # servers in a container

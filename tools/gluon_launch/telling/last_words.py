@@ -39,10 +39,7 @@ class LastWords:
     def take(self, stream, text, end="\n"):
         """Take a line of "out" or "err"; `end` is how it ended, "" if this is only a part of it.
 
-        Returns
-        -------
-        list of str
-            What is worth reading now: see `Stacks.take`.
+        Returns what is worth reading now: see `Stacks.take`.
         """
         begun = self._begun[stream]
         line = (begun + text)[-LONGEST:]

@@ -40,12 +40,6 @@ class Console:
 
     Standard output stays standard output, and standard error stays standard error. A broken pipe is
     a request to stop. If the disk under one is full, the job goes on without it.
-
-    Attributes
-    ----------
-    writers : list of Writer
-        Those of standard output and standard error: one if both lead to one place, which keeps
-        their lines in order.
     """
 
     def __init__(self, requests, timestamps=False, show=None, mask=str, several_hosts=False):
@@ -55,7 +49,7 @@ class Console:
         self.wanted = show or {(role, None) for role in ROLES}
         self._begun = set()  # where a part of a line was shown: names of process and stream
         self._drawn = {}  # when a progress bar of a process was last shown
-        self.writers = [Writer()]
+        self.writers = [Writer()]  # one if both lead to one place: it keeps the lines in order
         if not _same_file(sys.stdout, sys.stderr):
             self.writers.append(Writer())
         self._out = sys.stdout, self.writers[0]

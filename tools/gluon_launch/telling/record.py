@@ -9,7 +9,7 @@ import platform
 import sys
 import time
 
-from gluon_launch.job.environment import mask_words, visible
+from gluon_launch.job.masking import mask_words, visible
 from gluon_launch.job.statuses import UsageError, shell_status
 from gluon_launch.remote.protocol import to_wire
 from gluon_launch.telling.writer import Writer

@@ -21,18 +21,11 @@ _IDLES = re.compile(
 
 
 class Stacks:
-    """Reads the lines of one output of a process, among which there may be stacks.
-
-    Attributes
-    ----------
-    depth : int
-        How many frames of this thread were worth reading so far; 0 outside of a stack.
-    is_current : bool
-        It is the thread that was stopped, or that crashed.
-    """
+    """Reads the lines of one output of a process, among which there may be stacks."""
 
     def __init__(self):
-        self.depth, self.is_current = 0, False
+        self.depth = 0  # frames of this thread that were worth reading so far; 0 outside of a stack
+        self.is_current = False  # it is the thread that was stopped, or that crashed
         self._held = []  # worth reading if a frame is
         self._place = None  # "begin" or "frames" of a stack, or its "rest", not worth reading
 

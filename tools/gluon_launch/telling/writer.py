@@ -12,16 +12,10 @@ HURRY_S = 2  # the same, if somebody asked for the end
 
 
 class Writer:
-    """Does tasks one after the other, in the order given.
-
-    Attributes
-    ----------
-    waiting : int
-        Bytes, about, that are not written yet.
-    """
+    """Does tasks one after the other, in the order given."""
 
     def __init__(self):
-        self.waiting = 0
+        self.waiting = 0  # bytes, about, that are not written yet
         self._tasks = queue.SimpleQueue()
         self._lock = threading.Lock()
         threading.Thread(target=self._work, daemon=True).start()
@@ -46,18 +40,9 @@ class Writer:
 
 
 def finish(writers, asked):
-    """Wait until all is written, or until nothing has been taken for a while.
+    """Wait until all is written, or until nothing has been taken for a while; is all written?
 
-    Parameters
-    ----------
-    writers : list of Writer
-    asked : list
-        Not empty once somebody wants the end: then the wait is short, whatever is taken.
-
-    Returns
-    -------
-    bool
-        Whether all is written.
+    Once somebody wants the end, and `asked` is not empty, the wait is short, whatever is taken.
     """
     left, since = None, time.monotonic()
     while any(writer.waiting for writer in writers):

@@ -6,10 +6,11 @@ import signal
 import threading
 
 from gluon_launch.job.addresses import scheduler_address
-from gluon_launch.job.job import environment
+from gluon_launch.job.environment import process_environment
 from gluon_launch.job.statuses import SAVED
 from gluon_launch.remote.protocol import KILL_S
 from gluon_launch.starting import brought, contents
+from gluon_launch.telling.hints import APART, UNPREPARED
 from gluon_launch.watching import places, preflight
 from gluon_launch.watching.outcome import Failure
 from gluon_launch.watching.watch import Watch
@@ -17,31 +18,13 @@ from gluon_launch.watching.watch import Watch
 FINISH_S = 15  # for servers and scheduler to end by themselves after the last worker
 TELL_S = 5  # a copy that takes longer is told of
 DUMP_S = 2  # for stacks to be written
-APART = (
-    "no worker made a dist store: {} programs ran apart, each on all examples; to train together, "
-    'give the Trainer kvstore="dist_sync" and each worker its part: docs/programs.md'
-)
-UNPREPARED = (
-    "{}: MXNet stayed as it is: the command sets PYTHONPATH anew, or its Python does not read it "
-    "(-I, -E, -S, older than 3.8); import gluon_dist first in the program, or say --no-prepare"
-)
 
 
 class Attempt:
     """Runs the job once. `run` tells the story; the methods follow in its order.
 
-    Parameters
-    ----------
-    job : Job
-    console : Console
-    record : Record
-    requests : collections.deque
-        Signals sent to the launcher, in order, filled by their handlers.
-    number : int
-        Which try this is, from 1.
-    prepare : bool
-        Check the hosts and copy to them first.
-    world : World
+    `requests` are the signals sent to the launcher, in order, filled by their handlers; `number`
+    says which try this is, from 1; with `prepare` the hosts are checked and copied to first.
     """
 
     def __init__(self, job, console, record, requests, number, prepare, world):
@@ -99,7 +82,7 @@ class Attempt:
             self.watch.step()
             self.links.open_again()
             failure = self.outcome.failure
-            is_enough = self.outcome.is_asked or self.job.way.brings_hosts  # others may take long
+            is_enough = self.outcome.is_asked or self.links.logins.asked  # others may take long
             if failure and (is_enough or failure.kind != "away"):
                 raise failure
         if failure:  # name all of them, not only the first
@@ -114,7 +97,7 @@ class Attempt:
             self.watch.ask("bring", dict.fromkeys(self.links.all(), order))
         for number, connection in enumerate(self.links.all()):  # two may be on one machine
             mark = f"{self.mark}_{number}"
-            connection.order("hold", mark=mark, asks=self.job.way.is_batch_system)
+            connection.order("hold", mark=mark, asks=self.job.way.signals_hosts)
         self.links.order("output", held=self.watch.flow.is_held)  # one that was late has not heard
 
     def find_addresses(self):
@@ -170,7 +153,7 @@ class Attempt:
         for c in orders:
             status = ended[c]["status"]
             found = preflight.judge(
-                c.host, c.ready, c.answers, status, needed, brought, job.way.fitting
+                c.host, c.ready, c.answers, status, needed, brought, job.way.knows
             )
             self.record.host(c.host, mxnet=found.mxnet)
             rows.append(found.row)
@@ -221,7 +204,7 @@ class Attempt:
             self.record.open(process)
             processors = connection.ready["processors"]
             address = addresses[process.host]
-            env = environment(
+            env = process_environment(
                 *(job, process, root, port, address, processors, number),
                 interface=self.interfaces.get(process.host),
             )
@@ -256,8 +239,8 @@ class Attempt:
                     self.watch.wait(FINISH_S)
             elif self.job.count("worker") > 1 and members.living("scheduler"):
                 self.console.say(APART.format(self.job.count("worker")))
-        if self.job.way.is_batch_system:  # where others ignore TERM
-            members.stop(0, members.names("scheduler") + members.names("server"))
+        for role in self.job.way.deaf:
+            members.stop(0, members.names(role))
         members.stop(KILL_S)
         self.watch.wait(KILL_S + 2)
         self.tell_unprepared()

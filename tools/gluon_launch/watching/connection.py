@@ -7,41 +7,16 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 
 from gluon_launch.remote.bootstrap import LOADER
-from gluon_launch.remote.protocol import to_wire
+from gluon_launch.remote.protocol import NAMES, REPORTS, to_wire
 from gluon_launch.telling.writer import Writer
 
-# What a supervisor reports, and the fields of each report; some have a "why" where it failed.
-REPORTS = {
-    "ready": {"hostname", "python", "executable", "processors", "ssh", "machine", "uid"},
-    "beat": set(),
-    "port": {"port"},
-    "address": {"address", "interface"},
-    "own": {"addresses"},
-    "started": {"name", "pid"},
-    "line": {"name", "stream", "text", "end"},  # a part of a line ends with ""
-    "wrote": {"name"},
-    "hung": {"name"},
-    "resting": {"name", "how"},
-    "prepared": {"name"},
-    "left": {"name", "commands"},
-    "bring": set(),
-    "exit": {"name", "status"},
-    "asked": {"number"},
-    "leaving": {"why"},
-    "done": set(),
-}
-NAMES = {"command", "cwd", "env"}  # fields of an order that a locale has decoded
+OWN = {"said", "closed"}  # reports of this end
 PACKET = 4000  # bytes
-STREAM = socket.SOCK_STREAM
-PACKETS = socket.SOCK_SEQPACKET if sys.platform.startswith("linux") else STREAM
 DROPPED = re.compile("kex_exchange_identification|Connection (closed|reset) by")
-# What ssh says of a host on the way to another one stands before its last line.
-CAUSE = re.compile(r"^ssh: |Permission denied \(|verification failed|^\w+Error\b")
 REFUSED = re.compile("denied|refused|timed out|resolve|No route|UNKNOWN port|Too many auth")
 
 
@@ -51,6 +26,7 @@ class Connection:
     Parameters
     ----------
     host : Host
+    way : Way
     argv : list of str
         Starts the supervisor: `python3 -I -c REMOTE_PYTHON`, here or at the other end of ssh.
         (-I: the folder that this is run in may have a random.py of its own.)
@@ -59,8 +35,8 @@ class Connection:
         supervisor, and of this end "said" (a line on ssh's standard error) and "closed".
     """
 
-    def __init__(self, host, argv, events, env=None, files=()):
-        self.host, self.events = host, events
+    def __init__(self, host, way, argv, events, env=None, files=()):
+        self.host, self.way, self.events = host, way, events
         self.ready = None  # the supervisor's first report
         self.last_words = []  # of ssh, or of a supervisor that failed
         self.given_up = None  # why the launcher ended it
@@ -68,9 +44,7 @@ class Connection:
         self.closed = False  # its end has been handled
         self.waiting_since = time.monotonic()  # None while the launcher itself is slow
         self._writer = Writer()  # a host that hangs takes no orders
-        # Open MPI 5 loses of its input what it reads in full pieces of 4096 bytes. Others must have
-        # a stream: they may read less than a packet at once, and would lose the rest.
-        ours, theirs = socket.socketpair(type=PACKETS if argv[0] == "mpirun" else STREAM)
+        ours, theirs = socket.socketpair(type=way.input_type)
         self._orders = ours
         self.popen = subprocess.Popen(
             argv,
@@ -124,11 +98,8 @@ class Connection:
         if self.given_up:
             return f"{self.host}: {what}: {self.given_up}"
         words = [line for line in self.last_words if line.strip(" @-\r") and "Warning:" not in line]
-        causes = [line for line in words if CAUSE.search(line)]
-        if self.popen.args[0] == "mpirun":  # its own causes come first, in many lines
-            causes = causes or words
-        word = (causes[:1] or words[-1:] or [f"status {self.popen.returncode}"])[0]
-        return f"{self.host}: {what}: {word}"
+        why = self.way.cause(words) if words else f"status {self.popen.returncode}"
+        return f"{self.host}: {what}: {why}"
 
     def _write(self, text):
         data = text.encode()
@@ -145,8 +116,8 @@ class Connection:
         for line in self.popen.stdout:
             try:
                 report = json.loads(line)
-                fields = REPORTS[report["report"]]
-                if set(report) - {"report"} not in (fields, fields | {"why"}):
+                fields = {*REPORTS[report["report"]].split(), "report"}
+                if set(report) not in (fields, fields | {"why"}):
                     raise ValueError
             except (ValueError, KeyError, TypeError):  # a greeting from the login shell
                 report = {"report": "said", "text": line.decode("utf-8", "replace").rstrip()}

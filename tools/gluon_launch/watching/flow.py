@@ -4,17 +4,11 @@ from gluon_launch.telling.writer import HOLD_BYTES, LAST_BYTES
 
 
 class Flow:
-    """Holds the output of all processes above a limit of what waits to be written.
-
-    Attributes
-    ----------
-    is_held : bool
-        The processes are to wait before they write more.
-    """
+    """Holds the output of all processes above a limit of what waits to be written."""
 
     def __init__(self, links, writers):
         self.links, self.writers = links, writers
-        self.is_held = False
+        self.is_held = False  # the processes are to wait before they write more
         self.limit = HOLD_BYTES
 
     def waiting_bytes(self):

@@ -1,35 +1,21 @@
 """The time limits of the command line: of the start, of silence, of the whole job."""
 
 from gluon_launch.job.statuses import TIMED_OUT
+from gluon_launch.telling.hints import MAY_BE_APART
 
 APART_S = 300  # in which a worker has made its store, if it makes one
-APART = (
-    "no worker has made a dist store in {:g} minutes: if none does, each trains alone, on all "
-    "examples (docs/programs.md)"
-)
 
 
 class Limits:
-    """Ends a try when a limit is over.
-
-    Attributes
-    ----------
-    running_since : float or None
-        When the processes were started, on the clock of the world.
-    bound_at : float or None
-        When the scheduler began to listen.
-    phase : str
-        What is being done before the processes run, and with which hosts.
-    last_output : float
-        When a process wrote last, or had to wait before it wrote.
-    """
+    """Ends a try when a limit is over. Times are on the clock of the world."""
 
     def __init__(self, job, world, outcome, registration, members):
         self.job, self.outcome, self.registration = job, outcome, registration
         self.members = members
-        self.running_since = self.bound_at = None
-        self.phase = ""
-        self.last_output = world.monotonic()
+        self.running_since = None  # when the processes were started
+        self.bound_at = None  # when the scheduler began to listen
+        self.phase = ""  # what is being done before the processes run, and with which hosts
+        self.last_output = world.monotonic()  # when one wrote last, or had to wait for that
         self.was_told_apart = False
 
     def check(self, now):
@@ -47,7 +33,7 @@ class Limits:
         if now - self.running_since > APART_S and not self.was_told_apart:
             self.was_told_apart = True
             if self.job.count("worker") > 1 and not self.registration.has_workers():
-                self.members.console.say(APART.format(APART_S / 60))
+                self.members.console.say(MAY_BE_APART.format(APART_S / 60))
         limit = options.stall_timeout
         if limit and now - self.last_output > limit:
             self._fail(f"--stall-timeout: no output from any process for {limit:g} s")

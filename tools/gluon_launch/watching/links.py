@@ -1,7 +1,6 @@
 """The connections of one try, and what is reported of the hosts themselves."""
 
 import collections
-import re
 import signal
 
 from gluon_launch.job.hosts import Host
@@ -13,13 +12,7 @@ from gluon_launch.watching.outcome import Failure
 
 
 class Links:
-    """A connection to each host of the job.
-
-    Attributes
-    ----------
-    by_host : dict
-        The Connection to each host.
-    """
+    """A `Connection` to each host of the job."""
 
     def __init__(self, job, world, events, outcome, console, record):
         self.job, self.outcome, self.console, self.record = job, outcome, console, record
@@ -60,17 +53,14 @@ class Links:
         self.logins.give_up_slow(self.all())
 
     def unite(self):
-        """Count a machine that was given under several names as one host, the first of them.
-
-        The hosts of a batch system are what it says they are.
-        """
-        if self.job.way.brings_hosts:
+        """Count a machine that was given under several names as one host, the first of them."""
+        if self.logins.asked:
             self.name()
             return
         first = {}
-        for connection in [] if self.job.way.is_batch_system else self.all():
+        for connection in self.all():
             host, ready = connection.host, connection.ready
-            known = first.setdefault(ready["machine"] or host, connection)
+            known = first.setdefault(self.job.way.machine(host, ready), connection)
             if known is connection:
                 continue
             what = f"{host.address} and {known.host.address} are the same machine"
@@ -138,7 +128,7 @@ class Links:
     def take_ready(self, connection, **facts):
         """A supervisor runs, and tells of its host."""
         connection.ready = facts
-        if not self.job.way.brings_hosts:  # else it gets another name
+        if not self.logins.asked:  # else it gets another name
             self.record.host(connection.host, **{k: facts[k] for k in ("hostname", "python")})
 
     def take_said(self, connection, text):
@@ -158,13 +148,8 @@ class Links:
 
     def take_leaving(self, connection, why):
         """A supervisor ends: a failure, unless the launcher told it to."""
-        signalled = self.job.way.brings_hosts and re.fullmatch(r"it was sent signal (\d+)", why)
-        if signalled:
-            name = signal.Signals(int(signalled[1])).name
-            message = f"{connection.host}: the container was sent {name}"
-            self.outcome.fail(message, 128 + int(signalled[1]))
-        elif why != "it was told to":
-            self.outcome.fail(f"{connection.host}: the supervisor there ends: {why}", 1)
+        if why != "it was told to":
+            self.outcome.fail(*self.job.way.left(connection.host, why))
 
     def take_closed(self, connection, status):
         """A connection has ended; a dropped login is tried again, any other end is a failure."""

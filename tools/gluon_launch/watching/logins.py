@@ -4,10 +4,9 @@ import collections
 import random
 
 from gluon_launch.job.statuses import TIMED_OUT
-from gluon_launch.starting import ssh
 from gluon_launch.watching.outcome import Failure
 
-LOGIN_S = ssh.CONNECT_S + 20  # for all logins, slow ones included
+LOGIN_S = 30  # for all logins, slow ones included; a program such as ssh gives up sooner
 MOST_LOGINS = 6  # to one host
 
 
@@ -33,7 +32,7 @@ class Logins:
             argv, env = self.job.way.supervisor(host, self.job)
             program = argv[0]
             files = [self.asked.files] if self.asked else []
-            return self.world.connect(host, argv, self.events, env, *files)
+            return self.world.connect(host, self.job.way, argv, self.events, env, *files)
         except OSError as error:
             raise Failure(self.job.way.why_not(error.filename or program, error)) from None
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from gluon_launch.job.job import Process
 from gluon_launch.job.statuses import describe, shell_status
+from gluon_launch.remote.protocol import HUNG_S
 from gluon_launch.telling.last_words import LastWords
 from gluon_launch.telling.report import shortened
 from gluon_launch.telling.stacks import MODULES
@@ -51,19 +52,13 @@ class Member:
 
 
 class Members:
-    """All processes of a try.
-
-    Attributes
-    ----------
-    by_name : dict
-        The Member with each name; empty until the processes are started.
-    """
+    """All processes of a try."""
 
     def __init__(self, world, outcome, links, console, record, options, registration):
         self.options, self.registration = options, registration
         self.world, self.outcome, self.links = world, outcome, links
         self.console, self.record = console, record
-        self.by_name = {}
+        self.by_name = {}  # each Member; empty until the processes are started
         self.standstill, self.told = "", []  # what is so now, and all that was said of it
         self.has_told_left = False
 
@@ -139,7 +134,8 @@ class Members:
         """A process hangs in its exit: that is a failure of a worker only."""
         member = self.by_name.get(name)
         if member and member.process.role == "worker":  # others are idle whenever workers compute
-            self.outcome.fail("printed a traceback, and has hung in its exit for 10 s", 1, member)
+            why = f"printed a traceback, and has hung in its exit for {HUNG_S} s"
+            self.outcome.fail(why, 1, member)
 
     def take_prepared(self, connection, name):
         """MXNet was made ready in a process, which has ended."""

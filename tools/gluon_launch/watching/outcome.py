@@ -4,17 +4,10 @@ from gluon_launch.job.statuses import USAGE
 
 
 class Failure(Exception):
-    """Why a job ends.
+    """Why a job ends: the status that the launcher exits with, the process that failed, if any.
 
-    Attributes
-    ----------
-    status : int
-        What the launcher exits with.
-    member : Member or None
-        The process that failed.
-    kind : str
-        "failed", "asked" (by a signal), "again" (the start did not work out, and is repeated),
-        "away" (a host cannot be reached), "hanging" (the stacks are to be printed).
+    The kind is "failed", "asked" (by a signal), "again" (the start did not work out, and is
+    repeated), "away" (a host cannot be reached), or "hanging" (the stacks are to be printed).
     """
 
     def __init__(self, message, status=USAGE, member=None, kind="failed"):
@@ -29,26 +22,15 @@ class Failure(Exception):
 
 
 class Outcome:
-    """What is known of the end of a try.
-
-    Attributes
-    ----------
-    failure : Failure or None
-        The first one. What follows from it is no cause.
-    failed_at : float or None
-        When it was noted, on the clock of the world.
-    is_asked : bool
-        Somebody asked for the end: nothing is started again.
-    is_done : bool
-        All workers have ended with 0: nothing can fail any more.
-    is_over : bool
-        The supervisors were told to leave: their end is no failure.
-    """
+    """What is known of the end of a try."""
 
     def __init__(self, world):
         self.world = world
-        self.failure = self.failed_at = None
-        self.is_asked = self.is_done = self.is_over = False
+        self.failure = None  # the first one: what follows from it is no cause
+        self.failed_at = None  # on the clock of the world
+        self.is_asked = False  # somebody asked for the end: nothing is started again
+        self.is_done = False  # all workers have ended with 0: nothing can fail any more
+        self.is_over = False  # the supervisors were told to leave: their end is no failure
 
     def fail(self, message, status, member=None, kind="failed", late=False):
         """Note a failure, unless there is one already or nothing can fail any more.

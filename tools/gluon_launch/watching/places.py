@@ -6,25 +6,9 @@ another host, ssh uses a connection to another host if a ControlPath is the same
 
 
 def wrong(job, connections, world, ask):
-    """A line for each supervisor that is on another host.
-
-    Parameters
-    ----------
-    job : Job
-    connections : list of Connection
-    world : World
-    ask : function
-        `Watch.ask`.
-
-    Returns
-    -------
-    list of str
-    """
+    """A line for each supervisor that is on another host; `ask` is `Watch.ask`."""
     way = job.way
-    if way.may_translate:  # a host need not have the address at which it is reached
-        machines = [connection.ready["machine"] for connection in connections]
-        connections = [c for c in connections if machines.count(c.ready["machine"]) > 1]
-    wanted = {c: world.addresses(way.wanted(c.host, job)) for c in connections}
+    wanted = {c: world.addresses(way.wanted(c.host, job)) for c in way.doubtful(connections)}
     orders = {c: ("own", {"addresses": found}) for c, found in wanted.items() if found}
     own = ask("own", orders) if orders else {}
     return [

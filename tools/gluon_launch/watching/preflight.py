@@ -6,23 +6,15 @@ import shlex
 from dataclasses import dataclass
 from typing import List
 
+from gluon_launch.job.advice import anything, fitting
 from gluon_launch.job.job import sets_variable
 from gluon_launch.remote.bootstrap import REMOTE
+from gluon_launch.telling.hints import FIX
 
 SOURCE = REMOTE / "hostcheck.py"
 MIB = 1 << 20
 COLUMNS = ("host", "reached", "python", "mxnet", "command", "folder", "network")
 COPIED = "comes with the copy"
-FIX = {
-    "mxnet": "`make setup` there, and name its .venv/bin/python in the command",
-    "horovod": "`make setup HOROVOD=1` there, or leave out -s 0",
-    "command": "give its full path, or put it on PATH; with ssh that is PATH without a login",
-    "login": "a login shell knows it there: bash -lc '…', with all of the command in the quotes",
-    "folder": "make it, or choose another with --sync-dst-dir, or bring files with --files",
-    "network": "open the port between the hosts, or choose it with --port, --interface",
-    "space": "make room there",
-    "python": "run `launch.py --no-check …` to start without",
-}
 
 
 def first_program(command):
@@ -44,16 +36,9 @@ def first_program(command):
 def question(job, ready, address, is_before_copy):
     """The check of a host, as fields of the order "start".
 
-    Parameters
-    ----------
-    job : Job
-    ready : dict
-        The first report of the host's supervisor.
-    address : str
-        Where the scheduler is going to listen.
-    is_before_copy : bool
-        The folder need not be there. Then the command, and its MXNet, are not asked about, unless
-        there is no other time for it: with `--check`.
+    `address` is where the scheduler is going to listen. With `is_before_copy` the folder need not
+    be there; the command and its MXNet are then asked about only if there is no other time for it:
+    with `--check`.
     """
     create = "create" if is_before_copy else "-"
     by_shell = "sh" if len(job.command) == 1 else "-"
@@ -79,26 +64,11 @@ class Finding:
     fixes: List[str]  # for each thing that is wrong a line: where, what, and what to do
 
 
-def judge(host, ready, lines, status, needed, brought, fitting=str):
-    """Judge what a host answered.
+def judge(host, ready, lines, status, needed, brought, knows=anything):
+    """Judge what a host answered: the lines of the check and its exit status.
 
-    Parameters
-    ----------
-    host : Host
-    ready : dict
-        The first report of its supervisor.
-    lines, status : list of str, int
-        The output of the check and its exit status.
-    needed : int
-        Bytes that are going to be copied to an empty folder.
-    brought : collection of str
-        The files that the copy would bring, by their names in the folder.
-    fitting : function
-        See `Way.fitting`.
-
-    Returns
-    -------
-    Finding
+    `needed` bytes are going to be copied to an empty folder; `brought` are the files that the copy
+    would bring, by their names in the folder.
     """
     lines = [line for line in lines if line]
     answers = [line for line in lines if line.startswith('{"wrong"')]  # others are warnings
@@ -125,7 +95,7 @@ def judge(host, ready, lines, status, needed, brought, fitting=str):
         facts["command"] = COPIED
     row = ["FAILED" if column in wrong else facts.get(column, "ok") for column in COLUMNS]
     advice = {**FIX, "command": FIX["login"]} if answer.get("login") else FIX
-    fixes = [f"{host}: {why}: {fitting(advice[column])}" for column, why in wrong.items()]
+    fixes = [f"{host}: {why}: {fitting(advice[column], knows)}" for column, why in wrong.items()]
     return Finding(answer.get("mxnet"), row, fixes)
 
 

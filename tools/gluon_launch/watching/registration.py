@@ -19,20 +19,12 @@ _RENDEZVOUS = re.compile(r"rendezvous: (?:worker (\d+) of (\d+) is here|listens)
 
 
 class Registration:
-    """Reads the scheduler's log.
-
-    Attributes
-    ----------
-    arrived : set
-        Names of the processes the scheduler has heard of; ranks are given when all are there.
-    nodes : dict
-        name of a process: (the rank it was given, its address in octal, its port)
-    complete : bool
-        All nodes have registered: the job is running.
-    """
+    """Reads the scheduler's log. Processes are known by their names."""
 
     def __init__(self):
-        self.arrived, self.nodes, self.complete = set(), {}, False
+        self.arrived = set()  # heard of by the scheduler; ranks are given when all are there
+        self.nodes = {}  # by name: (the rank it was given, its address in octal, its port)
+        self.complete = False  # all nodes have registered: the job is running
 
     def take(self, line):
         """Take in a line of the scheduler; True if it is one of ps-lite's own messages."""

@@ -46,19 +46,7 @@ class Decision:
 
 
 def decide(ended, counters, options):
-    """Decide whether the job is started again after an attempt that failed.
-
-    Parameters
-    ----------
-    ended : Ended
-    counters : Counters
-    options : argparse.Namespace
-        With max_restarts, min_uptime and start_timeout.
-
-    Returns
-    -------
-    Decision
-    """
+    """Decide whether the job is started again after an attempt that failed."""
     started = ended.ran_s is not None
     if started:
         counters = replace(counters, away_since=None)
@@ -102,13 +90,7 @@ def decide(ended, counters, options):
 
 
 def run_job(job, console, record, requests, world=None):
-    """Run a job to its end, with restarts.
-
-    Returns
-    -------
-    int
-        What the launcher exits with.
-    """
+    """Run a job to its end, with restarts; returns what the launcher exits with."""
     world, counters, prepare = world or World(), Counters(), True
     while True:
         attempt = Attempt(job, console, record, requests, counters.number, prepare, world)
@@ -138,7 +120,7 @@ def conclude(job, failure, words, console, record, world, members=()):
     """Say and keep what ended the job; returns its exit status."""
     log = failure.member and record.path(failure.member.process)
     left_out = record.data.get("left_out")
-    text = explain(failure, log, job.way.fitting, left_out, members)
+    text = explain(failure, job.way, log, left_out, members)
     text += f"\n{words}" if words else ""
     record.write(status=failure.status, cause=text, ended=world.time())
     console.say(text)

@@ -13,15 +13,7 @@ def noted(requests):
     script has started it with `&`. No terminal stops it, or the hosts would take it for dead:
     neither Ctrl-Z nor, after `stty tostop`, a line that it writes in the background.
 
-    Parameters
-    ----------
-    requests : collections.deque
-        Takes the numbers of the signals.
-
-    Yields
-    ------
-    list of int
-        The signals that asked for the end.
+    `requests` takes the numbers of the signals; a list of those that asked for the end is yielded.
     """
     stops = []
     numbers = [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGUSR1]

@@ -4,8 +4,9 @@ import queue
 import signal
 
 from gluon_launch.job.statuses import USAGE
-from gluon_launch.remote.protocol import SILENCE_S
+from gluon_launch.remote.protocol import REPORTS, SILENCE_S
 from gluon_launch.starting import allocation
+from gluon_launch.watching.connection import OWN
 from gluon_launch.watching.flow import Flow
 from gluon_launch.watching.limits import Limits
 from gluon_launch.watching.links import Links
@@ -16,21 +17,16 @@ from gluon_launch.watching.registration import Registration
 ANSWER_S = 120  # for a host to answer: a folder on a network that is away blocks for ever
 
 
-def pass_over(connection, **fields):
-    """Take an answer, which `Watch.ask` returns, or a mere sign of life."""
+def handler(name, parts):
+    """The method of the first part that has one; else it is an answer: see `Watch.ask`."""
+    methods = (getattr(part, name, None) for part in parts)
+    return next(filter(None, methods), lambda connection, **fields: None)
 
 
 class Watch:
     """Takes the reports of the hosts and the requests to the launcher; looks at the clock.
 
-    Attributes
-    ----------
-    outcome, links, members, limits, flow, registration
-        What is known so far, each object with its own part.
-    handlers : dict
-        What takes each kind of report.
-    is_ending : bool
-        The processes are being stopped: time limits mean nothing any more.
+    What is known so far is in its parts: outcome, links, members, limits, flow, registration.
     """
 
     def __init__(self, job, console, record, requests, world):
@@ -45,29 +41,10 @@ class Watch:
         )
         self.limits = Limits(job, world, self.outcome, self.registration, self.members)
         self.flow = Flow(self.links, [*console.writers, record.writer])
-        self.is_ending = False
+        self.is_ending = False  # the processes are being stopped: no time limit counts any more
         self.stepped = world.monotonic()
-        self.handlers = {
-            "ready": self.links.take_ready,
-            "said": self.links.take_said,
-            "asked": self.links.take_asked,
-            "leaving": self.links.take_leaving,
-            "closed": self.links.take_closed,
-            "started": self.members.take_started,
-            "line": self.take_line,
-            "wrote": self.take_wrote,
-            "hung": self.members.take_hung,
-            "resting": self.members.take_resting,
-            "prepared": self.members.take_prepared,
-            "left": self.members.take_left,
-            "exit": self.members.take_exit,
-            "bring": pass_over,
-            "port": pass_over,
-            "address": pass_over,
-            "own": pass_over,
-            "beat": pass_over,
-            "done": self.links.take_done,
-        }
+        parts = (self, self.links, self.members)
+        self.handlers = {kind: handler(f"take_{kind}", parts) for kind in {*REPORTS, *OWN}}
 
     def step(self):
         """Handle one event and check what needs none; return (connection, report) of the event."""
@@ -104,10 +81,7 @@ class Watch:
     def ask(self, kind, orders):
         """Send each connection its order (name, fields); return its report of this kind.
 
-        Raises
-        ------
-        Failure
-            A host does not answer, or says why it cannot.
+        Raises a `Failure` if a host does not answer, or says why it cannot.
         """
         answers = {}
         for connection, (name, fields) in orders.items():
@@ -171,7 +145,7 @@ class Watch:
 
     def tell_placement(self):
         """All processes have registered: say which host has which."""
-        for host in self.links.by_host if self.job.way.tells_hosts else ():
+        for host in self.links.by_host if self.console.several_hosts else ():
             names = [str(process) for process in self.job.processes if process.host == host]
             self.console.say(f"{host}: {', '.join(names)}")
         self.record.write()

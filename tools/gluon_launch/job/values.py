@@ -1,9 +1,29 @@
-"""What the values of the options look like: argparse's types."""
+"""An option of the command line, and what its value looks like: argparse's types."""
 
 import argparse
 import re
+from dataclasses import dataclass
+from typing import Any
 
 from gluon_launch.job.job import ROLES
+
+REQUIRED = object()
+
+
+@dataclass(frozen=True)
+class Flag:
+    """An option of the command line."""
+
+    names: str  # with a space between them
+    takes: Any  # an argparse type, a tuple of the possible values, or bool: it takes no value
+    default: Any  # a list: the option may be given several times
+    shown: str  # what --help calls the value
+    help: str
+
+    @property
+    def option(self):
+        """Its name among the parsed options."""
+        return self.names.split()[-1].lstrip("-").replace("-", "_")
 
 
 def given(text):
