@@ -43,7 +43,7 @@ def test_devices_of_one_process_train(kind, tmp_path):
 
 
 def test_two_workers_learn_and_the_lines_are_as_promised(tmp_path):
-    size = ("--num-examples", "2560", "--batch-size", "64", "--num-epochs", "3")
+    size = ("--num-examples", "1280", "--batch-size", "32", "--num-epochs", "3")
     job = launch(tmp_path, "-n", 2, *TRAIN, *SMALL, *size)
     assert assert_agree(job, 2, 3)[-1] > 0.8
     line = r"\[worker 0\] Epoch\[0\] Batch \[20\]\tSpeed: \d+\.\d\d samples/sec\taccuracy=0\.\d{6}"
