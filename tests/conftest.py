@@ -1,5 +1,6 @@
 """What all tests share: no skips in CI, each module's time there, hypothesis without deadlines."""
 
+import gc
 import importlib.util
 import os
 import signal
@@ -60,6 +61,12 @@ def pytest_collection_modifyitems(items):
         return not hasattr(item.module, "SHARES"), -(dict(item.user_properties)["budget"] or 0)
 
     items.sort(key=place)
+
+
+def pytest_collection_finish():
+    """What all modules have made stays to the end: no collection of garbage looks at it again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_logreport(report):

@@ -1,10 +1,17 @@
 """Short trainings that are interrupted, gone on with, and compared with one that was not."""
 
+import contextlib
+import io
 import sys
+
+from gluon_dist.common.errors import UsageError
 
 import mxnet as mx
 import numpy as np
+import pytest
+import train_tiny
 
+from cifar10_dist import main
 from launching import PROGRAMS, Job
 
 PROGRAM = str(PROGRAMS / "train_tiny.py")
@@ -35,6 +42,24 @@ def training(folder, prefix, *options, workers=0, launch=(), env=None, through_s
         command = (" ".join(map(str, command)),)
     servers = 0 if "horovod" in options else 1
     return Job(folder, "-n", workers, "-s", servers, *launch, *command, env=env)
+
+
+def train_here(prefix, *options, status=0):
+    """Train to the end in this process, which costs no import; return what was printed."""
+    words = (*OPTIONS, "--batch-size", GLOBAL_BATCH, *options)
+    words += ("--model-prefix", prefix) if prefix else ()
+    printed = io.StringIO()
+    with contextlib.ExitStack() as held:
+        train_tiny.shrink(held.enter_context(pytest.MonkeyPatch.context()).setattr)
+        held.enter_context(contextlib.redirect_stdout(printed))
+        held.enter_context(contextlib.redirect_stderr(printed))
+        try:
+            ended = main([str(word) for word in words]) or 0
+        except UsageError as error:  # which the program prints so
+            print(f"error: {error}")
+            ended = 2
+    assert ended == status, printed.getvalue()
+    return printed.getvalue()
 
 
 def finished(job, status=0):

@@ -166,12 +166,12 @@ def loader(batch_size=6, seed=0):
 
 
 def train(job, net, trainer, num_epochs=3, act=None, batches=None):
-    """Train; ``act(epoch, step)`` disturbs. Return the parameters."""
+    """Train; ``act(job, epoch, step)`` disturbs. Return the parameters."""
     ctx = net[0].weight.list_ctx()
     for epoch in job.epochs(num_epochs):
         for step, batch in enumerate(job.steps(batches or loader())):
             if act:
-                act(epoch, step)
+                act(job, epoch, step)
             with mx.autograd.record():
                 losses = [((net(x) - y) ** 2).sum() for x, y in batch.split(ctx)]
             gd.backward(losses)
@@ -189,22 +189,24 @@ def start(prefix, keep=None, **options):
     return gd.Checkpoint(prefix, net, trainer, keep), net, trainer
 
 
-def at(number):
-    """Do something in step 1 of epoch 1."""
+def at(disturb, moment=(1, 1)):
+    """Do something in one step of one epoch."""
 
-    def act(epoch, step):
-        if (epoch, step) == (1, 1):
-            number()
+    def act(job, *now):
+        if now == moment:
+            disturb(job)
 
     return act
 
 
-def ask():
+def ask(job):
+    """A thread takes the request."""
     os.kill(os.getpid(), signal.SIGUSR1)
-    time.sleep(0.05)
+    while not job._session.stopper.is_requested:
+        time.sleep(0.001)
 
 
-def interrupt():
+def interrupt(_):
     raise KeyboardInterrupt
 
 
@@ -249,7 +251,7 @@ def test_loops_of_ones_own_save_by_hand_and_keep_their_facts(tmp_path):
     net(mx.nd.ones((2, 3)))
     job.facts["best"] = 0.5
     job.save(2, 7, rates=[1, 2])
-    ask()
+    ask(job)
     assert job.should_stop()
     job.close()
     other, again, _ = start(tmp_path / "a")
@@ -294,7 +296,7 @@ def test_shared_parameters_are_put_back(tmp_path):
 def saved(tmp_path):
     """A folder with checkpoints of two epochs, and one within the third."""
     with pytest.raises(SystemExit):
-        train(*start(tmp_path / "a"), act=lambda epoch, step: (epoch, step) == (2, 1) and ask())
+        train(*start(tmp_path / "a"), act=at(ask, (2, 1)))
     return tmp_path
 
 

@@ -8,9 +8,9 @@ from gluon_dist.checkpoint import files as checkpoint
 import mxnet as mx
 import pytest
 
-from restarting import ENVIRONMENT, PROGRAM, Job, assert_same, finished, state, training
+from restarting import assert_same, finished, state, train_here, training
 
-TIME_BUDGET_S = 150
+TIME_BUDGET_S = 40
 pytestmark = pytest.mark.long
 SHORT = ("--num-epochs", "2", "--lr-schedule", "constant")
 
@@ -19,7 +19,7 @@ SHORT = ("--num-epochs", "2", "--lr-schedule", "constant")
 def two_epochs(tmp_path_factory):
     """A folder with the checkpoints of two epochs."""
     folder = tmp_path_factory.mktemp("two")
-    finished(training(folder, folder / "model", *SHORT))
+    train_here(folder / "model", *SHORT)
     return folder
 
 
@@ -31,9 +31,9 @@ def saved(two_epochs, tmp_path):
     return tmp_path
 
 
-def go_on(folder, *options, status=0, **more):
+def go_on(folder, *options, status=0):
     three = ("--num-epochs", "3", "--lr-schedule", "constant")
-    return finished(training(folder, folder / "model", *three, *options, **more), status).text()
+    return train_here(folder / "model", *three, *options, status=status)
 
 
 @pytest.mark.parametrize("ending", ["json", "params", "state"])
@@ -52,7 +52,7 @@ def test_without_a_usable_checkpoint_one_line_says_so(saved):
         (saved / f"model-000{epoch}.params").write_bytes(b"foreign")
     said = go_on(saved, "--resume", "auto", status=2)
     assert "error:" in said and "nor can any of the 1 newer" in said
-    assert "Traceback" not in said and len(said.strip().splitlines()) == 2
+    assert len(said.strip().splitlines()) == 2
 
 
 def test_auto_without_any_checkpoint_starts_afresh(tmp_path):
@@ -75,8 +75,7 @@ def test_a_checkpoint_can_be_pointed_to(saved, options):
 
 
 def test_a_prefix_stands_for_its_newest_checkpoint(saved, tmp_path):
-    job = training(tmp_path, tmp_path / "other", "--num-epochs", "3", "--resume", saved / "model")
-    said = finished(job).text()
+    said = train_here(tmp_path / "other", "--num-epochs", "3", "--resume", saved / "model")
     assert f"Resumed from {saved}/model-0002" in said
     assert "not as saved: --lr-schedule cosine (was constant)" in said
 
@@ -115,25 +114,26 @@ def test_another_end_is_told_where_the_learning_rate_falls_towards_it(saved, tmp
     (tmp_path / "cosine").mkdir()
     cosine = ("--lr-schedule", "cosine")
     model = tmp_path / "cosine" / "model"
-    finished(training(tmp_path, model, *SHORT, *cosine))
-    again = training(tmp_path, model, "--num-epochs", "3", *cosine, "--resume", "auto")
-    assert "not as saved: --num-epochs 3 (was 2)" in finished(again).text()
+    train_here(model, *SHORT, *cosine)
+    again = train_here(model, "--num-epochs", "3", *cosine, "--resume", "auto")
+    assert "not as saved: --num-epochs 3 (was 2)" in again
 
 
 def test_a_training_without_momentum_goes_on_with_one(tmp_path):
     sgd = ("--optimizer", "sgd", "--lr", "0.01", "--mom")
-    finished(training(tmp_path, tmp_path / "model", *SHORT, *sgd, "0"))
+    train_here(tmp_path / "model", *SHORT, *sgd, "0")
     said = go_on(tmp_path, "--resume", "auto", *sgd, "0.9")
     assert "model-0002: 2 epochs done" in said and "Epoch 2: Test_acc" in said
 
 
-def test_the_parameters_of_another_network_are_foreign(saved):
-    said = go_on(saved, "--resume", "auto", status=2, env={"TINY": "plain"})
-    assert "not the parameters of this network" in said and "Traceback" not in said
+def test_the_parameters_of_another_network_are_foreign(saved, monkeypatch):
+    monkeypatch.setenv("TINY", "plain")
+    said = go_on(saved, "--resume", "auto", status=2)
+    assert "not the parameters of this network" in said
 
 
 def test_a_finished_training_has_nothing_left_to_do(saved, two_epochs):
-    said = finished(training(saved, saved / "model", *SHORT, "--resume", "auto")).text()
+    said = train_here(saved / "model", *SHORT, "--resume", "auto")
     assert "Epoch 1: nothing is left to train" in said
     assert_same(saved / "model", two_epochs / "model", "0002")
 
@@ -176,12 +176,10 @@ def test_a_new_training_says_that_it_replaces_the_checkpoints_of_another(saved):
 
 
 @pytest.mark.parametrize("wanted", ["autoo", "other/model"])
-@pytest.mark.parametrize("has_prefix", [True, False])
-def test_a_path_to_resume_from_that_is_not_there_changes_nothing(saved, wanted, has_prefix):
+def test_a_path_to_resume_from_that_is_not_there_changes_nothing(saved, wanted):
     before = {path.name: path.read_bytes() for path in saved.glob("model*")}
-    options = ("--data", "synthetic", "--num-examples", "280", "--resume", str(saved / wanted))
-    prefix = ("--model-prefix", str(saved / "model")) if has_prefix else ()
-    job = finished(Job(saved, *options, *prefix, env=ENVIRONMENT, program=PROGRAM), 2)
-    (line,) = [line for line in job.stderr.splitlines() if "warning" not in line]
-    assert f"error: there is no {saved / wanted}-*.json on " in line
+    for prefix in (saved / "model", None):
+        said = train_here(prefix, "--resume", saved / wanted, status=2)
+        (line,) = [line for line in said.splitlines() if "warning" not in line]
+        assert f"error: there is no {saved / wanted}-*.json on " in line
     assert {path.name: path.read_bytes() for path in saved.glob("model*")} == before

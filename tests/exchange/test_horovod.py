@@ -21,10 +21,10 @@ from launching import (
     why_no_cluster,
 )
 
-TIME_BUDGET_S = 120
+TIME_BUDGET_S = 60
 pytestmark = pytest.mark.horovod
-SHORT = "--data synthetic --network resnet --num-layers 8 --num-examples 650 --batch-size 64"
-RING = (*SHORT.split(), "--num-epochs", "2", "--kv-store", "horovod")
+SHORT = "--data synthetic --network resnet --num-layers 8 --num-examples 266 --batch-size 64"
+RING = (*SHORT.split(), "--num-epochs", "1", "--kv-store", "horovod")
 LONG = (*SHORT.split(), "--num-epochs", "50", "--disp-batches", "1", "--kv-store", "horovod")
 ONE_THREAD = ("--env", "OMP_NUM_THREADS=1")  # as two workers have on two processors
 LINE = "gradients are added up by Horovod"
@@ -61,14 +61,13 @@ def test_it_trains_on_hosts(tmp_path, through_servers, workers):
     assert "d2: worker 1" in job.text()
 
 
-@pytest.mark.parametrize("rank", [0, 1])
-def test_a_killed_worker_ends_the_job_and_is_named(tmp_path, rank):
+def test_a_killed_worker_ends_the_job_and_is_named(tmp_path):
     job = Job(tmp_path, "-n", 2, "-s", 0, *TRAIN, *LONG)
     job.wait_for("Batch [2]")
-    os.kill(job.top(f"worker-{rank}"), signal.SIGKILL)
+    os.kill(job.top("worker-0"), signal.SIGKILL)
     job.finish(30)
     assert job.status == 137, job.text()
-    assert f"worker {rank} on localhost: was killed by SIGKILL" in job.last_words()
+    assert "worker 0 on localhost: was killed by SIGKILL" in job.last_words()
 
 
 def test_a_worker_that_raises_ends_the_job_with_its_cause(tmp_path):
@@ -128,6 +127,7 @@ def test_a_job_that_lost_a_worker_is_started_again(tmp_path):
     os.kill(job.top("worker-1"), signal.SIGKILL)
     job.finish(100)
     assert job.status == 0 and "Resumed from" in job.text(), job.text()
+    assert "worker 1 on localhost: was killed by SIGKILL" in job.last_words()
 
 
 def test_a_user_of_horovodrun_gets_the_same(tmp_path, through_servers):
@@ -156,7 +156,7 @@ def test_a_dry_run_runs_the_job_and_ends(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     # Both write to one pipe, and their lines may run into each other.
-    assert done.stdout.count(": Test_acc ") == 2 * 2  # workers, epochs
+    assert done.stdout.count(": Test_acc ") == 2  # workers
 
 
 def test_a_wheel_that_is_there_is_not_installed_again():

@@ -28,7 +28,8 @@ WHY_NOT = why_no_cluster("slurm", "sge", "mpi")
 pytestmark = [pytest.mark.long, pytest.mark.skipif(WHY_NOT is not None, reason=WHY_NOT or "")]
 SYSTEMS = ("mpi", "slurm", "sge")
 SUM = (sys.executable, SUM_RANKS)
-SMALL = "--data synthetic --num-examples 512 --network resnet --num-layers 8 --batch-size 64"
+SMALL = "--data synthetic --num-examples 512 --network resnet --num-layers 8 --batch-size 64 "
+SMALL += "--num-epochs 1"
 UNTIL_TOLD = "trap 'echo saved; exit 75' TERM; echo up; while :; do sleep 0.1; done"
 
 
@@ -75,17 +76,17 @@ def by_ssh(tmp_path_factory):
     """The accuracies of the main job, started by ssh."""
     folder = tmp_path_factory.mktemp("ssh")
     words = ("-n", 2, "-s", 2, *on_hosts(), "--no-check", *TRAIN, *SMALL.split())
-    job = launch(folder, *words, "--num-epochs", 2, cwd=folder)
+    job = launch(folder, *words, cwd=folder)
     assert job.status == 0, job.text()
     return accuracies(job.stdout)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_the_main_job_trains_on_two_hosts_as_it_does_by_ssh(tmp_path, by_ssh, system):
-    job = start(tmp_path, system, *TRAIN, *SMALL.split(), "--num-epochs", 2)
+    job = start(tmp_path, system, *TRAIN, *SMALL.split())
     job.finish(120)
     assert job.status == 0, job.text()
-    assert len(by_ssh) == 2 and accuracies(job.stdout) == by_ssh
+    assert len(by_ssh) == 1 and accuracies(job.stdout) == by_ssh
     assert sorted(set(re.findall(r"\[worker \d (d\d)\] Epoch 0", job.stdout))) == ["d1", "d2"]
     assert "d1: scheduler, server 0, worker 0\n" in job.stderr
     nothing_is_left(job)
@@ -127,12 +128,15 @@ def test_ctrl_c_takes_a_job_that_waits_out_of_the_queue(tmp_path, system, wait):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_two_jobs_of_one_system_run_side_by_side(tmp_path, system):
     (tmp_path / "other").mkdir()
-    jobs = [start(folder, system, *SUM) for folder in (tmp_path, tmp_path / "other")]
-    for job in jobs:
+    both = f"[ -e {tmp_path}/one -a -e {tmp_path}/two ]"
+    act = f"touch {tmp_path}/$JOB; until {both}; do sleep 0.1; done; echo of $JOB"
+    act = shell(worker0=act, other="true")
+    folders = {"one": tmp_path, "two": tmp_path / "other"}
+    jobs = {name: start(folders[name], system, "--env", f"JOB={name}", act) for name in folders}
+    for name, job in jobs.items():
         job.finish(90)
         assert job.status == 0, job.text()
-        for rank in range(2):
-            assert f"] worker {rank} is rank {rank} of 2, sum 3\n" in job.stdout
+        assert re.findall(r"of \w+", job.stdout) == [f"of {name}"]
 
 
 def resumed(folder, *, by, system="slurm"):
@@ -192,12 +196,14 @@ def test_a_job_saves_before_its_time_limit_and_is_queued_again(tmp_path):
 @pytest.mark.parametrize("system", ["slurm", "ssh", "mpi"])
 def test_in_an_allocation_the_hosts_need_not_be_named(tmp_path, system):
     root = ("--launcher-option=--allow-run-as-root",) if system == "mpi" else ()
-    words = ("-n", 3, "--launcher", system, *root, *SUM)
+    shown = ("--show", "server:*,worker:*")
+    words = ("-n", 3, "--launcher", system, *root, *shown, "echo here")
     before = ("salloc", "--quiet", "--nodes=2")
     job = Job(tmp_path, *words, cwd=tmp_path, inside="d1", before=before)
     job.finish(60)
     assert job.status == 0, job.text()
-    assert "d2: server 1, worker 0, worker 2\n" in job.stderr
+    on_d2 = sorted(re.findall(r"\[(.*) d2\] here\n", job.stdout))
+    assert on_d2 == ["server 1", "worker 0", "worker 2"] and job.stdout.count("d1] here") == 3
     nothing_is_left(job)
 
 

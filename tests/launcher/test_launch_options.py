@@ -11,7 +11,7 @@ import time
 import types
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gluon_launch.job.environment import process_environment
@@ -29,7 +29,8 @@ from launching import ROOT, SUM_RANKS, Job, commands, launch, shell
 
 TIME_BUDGET_S = 110
 LAUNCH = [sys.executable, str(ROOT / "tools" / "launch.py")]
-words = st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+text = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+words = st.lists(text)
 
 
 @given(st.from_regex(r"[^-\0\s][^\0]*", fullmatch=True), words)
@@ -37,8 +38,9 @@ def test_the_command_line_of_the_program_is_left_alone(program, rest):
     assert parse_args(["-n", "2", program, *rest]).command == [program, *rest]
 
 
-@settings(max_examples=20)
-@given(words)
+@settings(max_examples=3)
+@example([])
+@given(st.lists(text, min_size=30))
 def test_any_words_reach_the_program_as_they_were(rest):
     program = "import os, sys; print([os.fsencode(a) for a in sys.argv[1:]])"
     options = ("-n", "1", "--no-check", "--show", "worker:0")

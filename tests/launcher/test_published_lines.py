@@ -5,6 +5,7 @@ import pytest
 from launching import ROOT, SUM_RANKS, launch
 
 TIME_BUDGET_S = 40
+SET = ("--env", "OMP_NUM_THREADS:1", "--env-worker", "X:2")
 SHOW = "echo $DMLC_ROLE has $FOO and $BAR"
 
 
@@ -41,9 +42,8 @@ def test_a_line_with_the_shells_source_gets_a_hint(tmp_path):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("-n", 2, "-s", 1, "--launcher=local", f"python {SUM_RANKS}"),
         ("-n", 2, "--p3", "--launcher", "local", "python", SUM_RANKS),
-        ("-n", 2, "--env", "OMP_NUM_THREADS:1", "--env-worker", "X:2", f"cd /; python {SUM_RANKS}"),
+        ("-n", 2, "-s", 1, "--launcher=local", *SET, f"cd /; python {SUM_RANKS}"),
         ("-n", 2, f"export PYTHONPATH={ROOT}; python {SUM_RANKS}"),
     ],
 )

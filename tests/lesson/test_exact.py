@@ -93,11 +93,20 @@ def assert_evaluated(got, wanted):
     np.testing.assert_allclose(got[:, 2], wanted[:, 2], rtol=1e-5)
 
 
-MANY = [pytest.param(workers, marks=pytest.mark.long) for workers in (3, 4)]
+LONG, RING = pytest.mark.long, pytest.mark.horovod
 
 
-@pytest.mark.parametrize("kind", ["dist_sync", pytest.param("horovod", marks=pytest.mark.horovod)])
-@pytest.mark.parametrize("workers", [1, 2, *MANY])
+@pytest.mark.parametrize(
+    "workers, kind",
+    [
+        (1, "dist_sync"),
+        (2, "dist_sync"),
+        pytest.param(3, "dist_sync", marks=LONG),
+        pytest.param(4, "dist_sync", marks=LONG),
+        pytest.param(2, "horovod", marks=RING),
+        pytest.param(3, "horovod", marks=[RING, LONG]),
+    ],
+)
 def test_any_number_of_workers_gives_the_parameters_and_the_evaluation_of_one(
     workers, kind, tmp_path
 ):

@@ -16,9 +16,9 @@ from run.progress import Progress
 from run.resume import Start
 from sources import synthetic
 
-TIME_BUDGET_S = 300
+TIME_BUDGET_S = 200
 SMALL = ("--data", "synthetic", "--network", "resnet", "--num-layers", "8")
-SHORT = (*SMALL, "--num-examples", "500", "--batch-size", "25", "--num-epochs", "1")
+SHORT = (*SMALL, "--num-examples", "240", "--batch-size", "12", "--num-epochs", "1")
 
 
 def assert_agree(job, workers, epochs):
@@ -43,7 +43,7 @@ def test_devices_of_one_process_train(kind, tmp_path):
 
 
 def test_two_workers_learn_and_the_lines_are_as_promised(tmp_path):
-    size = ("--num-examples", "2560", "--batch-size", "64", "--num-epochs", "3")
+    size = ("--num-examples", "1280", "--batch-size", "32", "--num-epochs", "3")
     job = launch(tmp_path, "-n", 2, *TRAIN, *SMALL, *size)
     assert assert_agree(job, 2, 3)[-1] > 0.8
     line = r"\[worker 0\] Epoch\[0\] Batch \[20\]\tSpeed: \d+\.\d\d samples/sec\taccuracy=0\.\d{6}"
@@ -54,7 +54,7 @@ def test_two_workers_learn_and_the_lines_are_as_promised(tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["dist_sync", "dist_async"])
 def test_all_workers_hold_the_same_parameters(kind, tmp_path):
-    few_steps = ("--num-examples", "640", "--batch-size", "64", "--num-epochs", "1")
+    few_steps = ("--num-examples", "160", "--batch-size", "16", "--num-epochs", "1")
     options = ("--data", "synthetic", "--network", "cifar_resnet20_v1", *few_steps)
     command = (sys.executable, "tests/programs/same_parameters.py", *options)
     job = launch(tmp_path, "-n", 2, *command, "--kv-store", kind, "--cpus", "2", "--top-k", "3")
@@ -68,7 +68,7 @@ def test_all_workers_hold_the_same_parameters(kind, tmp_path):
 def test_an_old_command_line_trains_and_saves_files_that_plain_mxnet_loads(tmp_path):
     old = ["--network", "resnet", "--num-layers", "8", "--kv-store", "dist_device_sync"]
     prefix = str(tmp_path / "out" / "model")
-    extra = ["--num-epoch", "1", "--data", "synthetic", "--num-examples", "2560", "--monitor", "1"]
+    extra = ["--num-epoch", "1", "--data", "synthetic", "--num-examples", "640", "--monitor", "1"]
     job = launch(tmp_path, "-n", 2, *TRAIN, *old, "--model-prefix", prefix, *extra, "--gpus")
     (accuracy,) = assert_agree(job, 2, 1)
     assert "warning: no effect here: --monitor" in job.stderr

@@ -1,4 +1,7 @@
-"""Notebook 04's program: right for any number of workers, and what each of its mistakes does."""
+"""Notebook 04's program where the notebook does not go: odd sizes, no launcher, other mistakes.
+
+What its cells show (three workers, each mistake, a kill) is proved in ``proofs/04.py``.
+"""
 
 import re
 import sys
@@ -10,16 +13,12 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from checks.own_program import check_distributed
 from launching import ROOT, launch
 from programs.own.mistakes import CHANGES, changed
 
-TIME_BUDGET_S = 300
-pytestmark = pytest.mark.long  # over fifty jobs
+TIME_BUDGET_S = 100
+pytestmark = pytest.mark.long
 FOLDER = ROOT / "notebooks" / "programs" / "own"
-ONE_DEVICE = FOLDER / "step1_one_device.py"
-SEVERAL_DEVICES = FOLDER / "step2_several_devices.py"
-AS_PUBLISHED = FOLDER / "step3_as_published.py"
 RIGHT = FOLDER / "step4_right.py"
 RESTARTABLE = FOLDER / "step5_restartable.py"
 BY_THE_DOOR = FOLDER / "step6_by_the_door.py"
@@ -87,18 +86,9 @@ def assert_equal(got, wanted, tolerance=1e-4):
         assert np.allclose(got[name], wanted[name], atol=tolerance), name
 
 
-def test_several_devices_learn_what_one_does(tmp_path):
-    for program, name in (ONE_DEVICE, "one"), (SEVERAL_DEVICES, "two"):
-        run(tmp_path, program, *SHORT, "--save", tmp_path / name, workers=0)
-    assert_equal(parameters(tmp_path / "one"), parameters(tmp_path / "two"))
-
-
 @pytest.mark.parametrize(
     "workers, options",
     [
-        (1, ()),
-        (2, ("--num-examples", 1201)),
-        (3, ()),  # a last batch of two
         (3, ("--num-examples", 61, "--num-devices", 1)),  # a last batch of one
         (3, ("--num-examples", 7, "--batch-size", 2)),  # never enough for all
         (2, ("--num-examples", 100, "--batch-size", 99, "--num-devices", 3)),
@@ -115,7 +105,7 @@ def test_workers_end_with_the_parameters_of_one(tmp_path, workers, options):
 
 @pytest.mark.parametrize(
     "workers, options",
-    [(0, ()), (1, ()), (2, ()), (3, ()), (3, ("--num-examples", 7, "--batch-size", 2))],
+    [(0, ()), (3, ("--num-examples", 7, "--batch-size", 2))],
 )
 def test_by_the_door_it_ends_with_the_same_parameters(tmp_path, workers, options):
     options = *SHORT, *options
@@ -126,29 +116,14 @@ def test_by_the_door_it_ends_with_the_same_parameters(tmp_path, workers, options
     assert_equal(parameters(tmp_path / "net"), of_one_worker(*options), 1e-5)
 
 
-def test_by_the_door_a_killed_job_goes_on_as_if_it_had_not_been_killed(tmp_path):
-    files = "--checkpoint", tmp_path / "own", "--save", tmp_path / "net"
-    restart = "--max-restarts", 1, "--min-uptime", 0
-    job = run_mistake(tmp_path, "killed within", *files, launcher=restart)
-    assert "was killed by SIGKILL: restarting" in job.text()
-    assert_equal(parameters(tmp_path / "net"), of_one_worker(), 1e-5)
-
-
 def test_steps_1_to_5_import_nothing_of_this_project():
     steps = sorted(FOLDER.glob("step[1-5]*.py"))
     assert len(steps) == 5
     assert not [step.name for step in steps if "gluon_dist" in step.read_text()]
 
 
-@pytest.mark.parametrize("workers", [2, 3])
-def test_with_batch_norm_workers_agree_with_each_other(tmp_path, workers):
-    options = *SHORT, "--batch-norm", "--num-examples", 602
-    for epoch in epochs(run(tmp_path, RIGHT, *options, workers=workers)):
-        assert len(epoch) == workers and len(accuracies(epoch)) == len(weights(epoch)) == 1
-
-
-@pytest.mark.parametrize("options", [(), ("--batch-norm", "--num-devices", 1)])
-def test_a_killed_job_goes_on_as_if_it_had_not_been_killed(tmp_path, options):
+def test_a_killed_job_with_batch_norm_goes_on_as_if_it_had_not_been_killed(tmp_path):
+    options = "--batch-norm", "--num-devices", 1, "--num-examples", 182
     files = "--checkpoint", tmp_path / "checkpoint", "--save", tmp_path / "killed"
     restart = "--max-restarts", 1, "--min-uptime", 0
     job = run_mistake(tmp_path, "killed", *files, *options, launcher=restart)
@@ -166,56 +141,14 @@ def test_a_job_goes_on_with_another_number_of_workers(tmp_path):
     assert_equal(parameters(tmp_path / "net"), of_one_worker(*SHORT))
 
 
-def test_as_published_examples_are_never_seen_and_accuracies_differ(tmp_path):
-    options = "--num-examples", 1082, "--batch-norm", *SHORT
-    for epoch in epochs(run(tmp_path, AS_PUBLISHED, *options)):
-        assert seen(epoch) == 1080
-        assert len(weights(epoch)) == 1 < len(accuracies(epoch))
-
-
-def test_as_published_a_short_last_batch_is_refused(tmp_path):
-    job = run(tmp_path, AS_PUBLISHED, *SHORT, status=1)
-    assert "Possible change in the `batch_size`" in job.last_words()
+def test_a_store_that_updates_refuses_a_short_last_batch(tmp_path):
     job = run_mistake(tmp_path, "refused", *SHORT, status=1)
     assert "Possible change in the `batch_size`" in job.last_words()
 
 
-def test_as_published_a_new_rate_does_nothing(tmp_path):
-    job = run_mistake(tmp_path, "rate", "--num-examples", 180, *SHORT)
-    first, second = epochs(job)
-    assert weights(first) == weights(second)
-
-
-def test_uneven_numbers_of_batches_hang(tmp_path):
-    stall = "--stall-timeout", 20  # the start is silent, too
-    job = run_mistake(tmp_path, "uneven", "--batch-size", 50, launcher=stall, status=124)
-    assert "Epoch 0" not in job.stdout and job.text().count("in evaluate") == 3, job.text()
-
-
-@pytest.mark.parametrize("name", ["usual size", "mean of means"])
-def test_a_wrong_divisor_is_equal_on_all_workers_and_not_what_one_learns(tmp_path, name):
-    job = run_mistake(tmp_path, name, *SHORT, "--save", tmp_path / "net")
-    assert len(weights(epochs(job)[-1])) == 1
-    one = of_one_worker(*SHORT)
-    assert max(abs(parameters(tmp_path / "net")[name] - one[name]).max() for name in one) > 1e-2
-
-
-def test_ignored_stale_gradients_give_equal_accuracies_and_different_weights(tmp_path):
-    for epoch in epochs(run_mistake(tmp_path, "stale", *SHORT)):
-        assert len(accuracies(epoch)) == 1 < len(weights(epoch))
-
-
-def test_gradients_that_overtake_the_first_weights_take_their_place(tmp_path):
-    (epoch,) = epochs(run_mistake(tmp_path, "overtaken", "--num-epochs", 1))
-    assert epoch[0][2] == epoch[1][2] != epoch[2][2]
-
-
-@pytest.mark.parametrize(
-    "name, end", [("raises and waits", "has hung in its exit"), ("raises and ends", "ended with")]
-)
-def test_a_worker_that_raises_ends_the_job(tmp_path, name, end):
-    words = run_mistake(tmp_path, name, *SHORT, status=1).last_words()
-    assert f"worker 1 on localhost: {'printed a traceback, and ' * ('waits' in name)}{end}" in words
+def test_a_worker_that_raises_and_waits_in_its_exit_ends_the_job(tmp_path):
+    words = run_mistake(tmp_path, "raises and waits", *SHORT, status=1).last_words()
+    assert "worker 1 on localhost: printed a traceback, and has hung in its exit" in words
     assert "ValueError: a broken image" in words
 
 
@@ -223,9 +156,3 @@ def test_each_mistake_changes_a_step():
     assert len(CHANGES) == 11
     for name in CHANGES:
         compile(changed(name), name, "exec")
-
-
-@pytest.mark.parametrize("name, passes", [("exercise_sines", False), ("exercise_solved", True)])
-def test_the_exercise_is_checked(name, passes, capsys):
-    check_distributed(FOLDER / f"{name}.py")
-    assert capsys.readouterr().out.startswith("Correct" if passes else "Not yet: 3 workers")

@@ -39,10 +39,16 @@ class SlowRun(cifar10_dist.TrainingRun):
         time.sleep(float(os.environ.get("TINY_PAUSE", "0")))
 
 
-cifar10_dist.TrainingRun = SlowRun
-synthetic.NUM_TRAIN, synthetic.NUM_TEST = 300, 100
-cifar10_dist.create_network = create_network
-if "TINY_KEYS" in os.environ:
-    collectives.LAST_KEY = collectives.FIRST_KEY + int(os.environ["TINY_KEYS"]) - 1
+def shrink(put=setattr):
+    """Put the small network, and few images, in the place of the program's."""
+    put(cifar10_dist, "TrainingRun", SlowRun)
+    put(cifar10_dist, "create_network", create_network)
+    put(synthetic, "NUM_TRAIN", 300)
+    put(synthetic, "NUM_TEST", 100)
+
+
 if __name__ == "__main__":
+    shrink()
+    if "TINY_KEYS" in os.environ:
+        collectives.LAST_KEY = collectives.FIRST_KEY + int(os.environ["TINY_KEYS"]) - 1
     exit_with(cifar10_dist.main, "train_tiny.py")

@@ -105,6 +105,7 @@ def wait(pids, workers):
 
 
 urllib.request.urlopen = no_network
+train_tiny.shrink()
 cifar10_dist.create_network = create_tiny_network
 for line in sys.stdin:
     case = json.loads(line)

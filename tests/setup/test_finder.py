@@ -23,6 +23,12 @@ def after_import(code, *, before="", **options):
     return run(f"import os\n{before}\nimport gluon_dist, mxnet\n{code}", **options)
 
 
+def threads(before="", **env):
+    """What the import of MXNet would set, in a new process, without the import."""
+    imports = f"import os\n{before}\nfrom gluon_dist.setup.process import set_threads"
+    return run(f"{imports}; set_threads(); {THREADS}", **env)
+
+
 def run(code, *, python=(sys.executable,), **env):
     """What `code` prints in a new process; stderr must stay empty."""
     clean = {name: value for name, value in os.environ.items() if name not in OURS}
@@ -37,15 +43,15 @@ def run(code, *, python=(sys.executable,), **env):
 
 
 def test_mxnet_gets_every_processor_this_process_may_use():
-    threads = usable_processors()
-    assert 1 <= threads <= os.cpu_count()
-    assert after_import(THREADS) == f"{threads} {threads}"
+    number = usable_processors()
+    assert 1 <= number <= os.cpu_count()
+    assert after_import(THREADS) == f"{number} {number}"
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux binds processes")
 def test_a_process_bound_to_one_processor_gets_one_thread():
     bind = "os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])"
-    assert after_import(THREADS, before=bind) == "1 1"
+    assert threads(bind) == "1 1"
 
 
 @pytest.mark.parametrize("quota_us", [50000, 100000, 199999])
@@ -62,31 +68,31 @@ def test_a_container_without_a_limit_gets_every_processor(tmp_path):
 
 def test_workers_on_one_host_share_its_processors():
     many = str(os.cpu_count())
-    assert after_import(THREADS, LAUNCH_LOCAL_WORKERS=many) == "1 1"
-    assert after_import(THREADS, LAUNCH_LOCAL_WORKERS="1000") == "1 1"
+    assert threads(LAUNCH_LOCAL_WORKERS=many) == "1 1"
+    assert threads(LAUNCH_LOCAL_WORKERS="1000") == "1 1"
 
 
 def test_a_server_on_a_host_without_workers_starts():
-    assert after_import(THREADS, LAUNCH_LOCAL_WORKERS="0") == after_import(THREADS)
+    assert threads(LAUNCH_LOCAL_WORKERS="0") == threads()
 
 
 def test_a_number_of_threads_set_by_the_user_stays():
-    assert after_import(THREADS, OMP_NUM_THREADS="7") == "7 7"
+    assert threads(OMP_NUM_THREADS="7") == "7 7"
     assert after_import(THREADS, OMP_NUM_THREADS="4,2") == "4 4"  # with the list MXNet aborts
-    assert after_import(THREADS, OMP_NUM_THREADS="7", **{OURS[1]: "3"}) == "7 3"
+    assert threads(OMP_NUM_THREADS="7", **{OURS[1]: "3"}) == "7 3"
 
 
 def test_a_number_of_threads_set_by_the_user_stays_in_what_is_launched():
-    child = f"import os, gluon_dist, mxnet; {THREADS}"
-    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"
-    many = {"LAUNCH_LOCAL_WORKERS": "1000"}
-    assert after_import(code, OMP_NUM_THREADS="7", **many) == "7 7"
-    assert after_import(code, **many) == "1 1"
+    sets = f"import os; from gluon_dist.setup.process import set_threads; set_threads(); {THREADS}"
+    code = f"{sets}; import subprocess, sys; subprocess.run([sys.executable, '-c', {sets!r}])"
+    many = {"LAUNCH_LOCAL_WORKERS": "1000", "PYTHONUNBUFFERED": "1"}
+    assert run(code, OMP_NUM_THREADS="7", **many) == "7 7\n7 7"
+    assert run(code, **many) == "1 1\n1 1"
 
 
 def test_workers_launched_from_a_notebook_do_not_take_its_number_for_the_users():
     inherited = dict.fromkeys(OURS, "64")
-    assert after_import(THREADS, LAUNCH_LOCAL_WORKERS="1000", **inherited) == "1 1"
+    assert threads(LAUNCH_LOCAL_WORKERS="1000", **inherited) == "1 1"
 
 
 def test_an_inherited_port_is_removed():

@@ -1,6 +1,6 @@
 """A program that changes rate, decay, batch size and factors of an optimizer while servers update.
 
-    changes.py sgd|adam|both [scheduler | array | names | stores | texts]
+    changes.py sgd|both [scheduler | array | names | stores | texts] [/ one more such way]
 
 `both`: two networks with a Trainer each, of different optimizers, on one store; with `names` each
 Trainer gets the kind of the store, with `stores` each a store; with `texts` the program itself uses
@@ -37,7 +37,7 @@ def wd_mult(name):
     return 2 if name == "w" else 0
 
 
-def main():
+def main(way):
     import mxnet as mx
     from examples import examples
     from mxnet import autograd, gluon
@@ -49,12 +49,12 @@ def main():
 
         def __call__(self, num_update):
             self.asked += 1
-            return self.now if "scheduler" in sys.argv else float(self.array.asscalar())
+            return self.now if "scheduler" in way else float(self.array.asscalar())
 
     store = mx.kv.create("dist_sync")
-    kinds = ["sgd", "adam"] if sys.argv[1] == "both" else sys.argv[1:2]
+    kinds = ["sgd", "adam"] if "both" in way else way[:1]
     nets, trainers = [], []
-    scheduler = Moved(BASE) if {"scheduler", "array"} & {*sys.argv} else None
+    scheduler = Moved(BASE) if {"scheduler", "array"} & {*way} else None
     if scheduler:
         scheduler.now, scheduler.array = BASE, mx.nd.array([BASE])
     for kind in kinds:
@@ -66,14 +66,14 @@ def main():
             kind, learning_rate=rate(0), wd=decay(0), lr_scheduler=scheduler, **options
         )
         where = store
-        if "names" in sys.argv:
+        if "names" in way:
             where = "dist_sync"
-        elif "stores" in sys.argv:
+        elif "stores" in way:
             where = mx.kv.create("dist")
         nets.append(net)
         trainers.append(gluon.Trainer(net.collect_params(), optimizer, kvstore=where))
     mine = mx.nd.zeros(2)
-    if "texts" in sys.argv:
+    if "texts" in way:
         store.init("metric", mine)
         store.init(7, mine)
     loss = gluon.loss.L2Loss()
@@ -83,7 +83,7 @@ def main():
             net.weight.lr_mult, net.bias.lr_mult = lr_mult("w", step), lr_mult("b", step)
             trainer.optimizer.wd = decay(step)
             if scheduler:
-                if "scheduler" in sys.argv:
+                if "scheduler" in way:
                     scheduler.now = rate(step)
                 scheduler.array[:] = rate(step)
                 assert abs(trainer.learning_rate - rate(step)) < 1e-6
@@ -93,7 +93,7 @@ def main():
                 losses = loss(net(mx.nd.array(x)), mx.nd.array(y))
             losses.backward()
             trainer.step(count)
-        if "texts" in sys.argv:
+        if "texts" in way:
             for key in "metric", 7:
                 store.push(key, mx.nd.ones(2) * (store.rank + step))
                 store.pull(key, out=mine)
@@ -104,4 +104,5 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    for words in " ".join(sys.argv[1:]).split("/"):
+        main(words.split())

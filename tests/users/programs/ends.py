@@ -10,8 +10,10 @@ from mxnet import autograd, gluon
 way = sys.argv[1]
 store = mx.kv.create("dist_sync")
 net = gluon.nn.Sequential()
+# The last backward still computes when the program comes to its end.
+rows, units = (512, 1024) if way == "last step" else (2, 4)
 for _ in range(4):
-    net.add(gluon.nn.Dense(1024, in_units=1024))
+    net.add(gluon.nn.Dense(units, in_units=units))
 if way == "sparse":
     net = gluon.nn.Embedding(50, 4, sparse_grad=True)
 net.initialize()
@@ -19,8 +21,7 @@ sgd = {"learning_rate": 0.01}
 trainer = gluon.Trainer(
     net.collect_params(), "sgd", sgd, store, update_on_kvstore=False if way == "stale" else None
 )
-x = mx.nd.array([3, 4]) if way == "sparse" else mx.nd.ones((512, 1024))
-# The last backward still computes when the program comes to its end.
+x = mx.nd.array([3, 4]) if way == "sparse" else mx.nd.ones((rows, units))
 for step in range(5 - (way == "fewer" and store.rank)):
     with autograd.record():
         loss = (net(x) ** 2).mean()
