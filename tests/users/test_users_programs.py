@@ -134,8 +134,8 @@ def test_without_us_a_class_that_the_servers_cannot_take_ends_the_job(tmp_path, 
 
 
 def test_servers_that_update_follow_what_a_program_changes_of_its_optimizer(tmp_path):
-    """Two Trainers on the store of the program come first: a later store takes one."""
-    both, sgd = ("both texts", "both names", "both stores"), ("sgd scheduler", "sgd array")
+    """Two Trainers share a store that is not the first one of their process, too."""
+    both, sgd = ("both names", "both texts", "both stores"), ("sgd scheduler", "sgd array")
     by_sgd, by_adam = (expected_of_changes(kind) for kind in ("sgd", "adam"))
     wanted = [by_sgd + by_adam] * len(both) + [by_sgd] * len(sgd)
     found = all_weights(run(tmp_path, "changes.py", " / ".join(both + sgd), with_us=True))

@@ -100,11 +100,11 @@ def _with_own_store(init_kvstore, create, shared_class, made):
     @functools.wraps(init_kvstore)
     def init_own_kvstore(self):
         store = self._kvstore_params["kvstore"]
+        taken = made  # not a store that the program itself has, or asks for
         if isinstance(store, str):
-            store = create(store) if store.lower().startswith("dist") else None
-        # Not the store of the program itself, and not for Trainers that choose their keys.
-        is_first = isinstance(store, store_class) and store in made[:1]
-        if is_first and not hasattr(self, "exchange") and len(self._params) <= BLOCK:
+            store, taken = create(store) if store.lower().startswith("dist") else None, made[:1]
+        # Trainers that choose their keys need no other.
+        if store in taken and not hasattr(self, "exchange") and len(self._params) <= BLOCK:
             store = shared_class()
         if isinstance(store, store_class):
             self._kvstore_params["kvstore"] = store
