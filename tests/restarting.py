@@ -5,6 +5,7 @@ import io
 import sys
 
 from gluon_dist.common.errors import UsageError
+from gluon_dist.workers import group
 
 import mxnet as mx
 import numpy as np
@@ -50,7 +51,9 @@ def train_here(prefix, *options, status=0):
     words += ("--model-prefix", prefix) if prefix else ()
     printed = io.StringIO()
     with contextlib.ExitStack() as held:
-        train_tiny.shrink(held.enter_context(pytest.MonkeyPatch.context()).setattr)
+        patch = held.enter_context(pytest.MonkeyPatch.context())
+        train_tiny.shrink(patch.setattr)
+        patch.setattr(group, "_workers", None)  # an earlier test may have asked for another store
         held.enter_context(contextlib.redirect_stdout(printed))
         held.enter_context(contextlib.redirect_stderr(printed))
         try:

@@ -178,8 +178,11 @@ class Application:
             if self.state == "ACCEPTED":
                 self.say(f"YARN: {self.known['id']} waits: {self.known.get('diagnostics')}")
             elif self.state == "RUNNING":
-                what = f"waits for some of its {self.request.count} containers"
-                self.say(f"YARN: {self.known['id']} {what}: is there room for all of them?")
+                self.say(
+                    f"YARN: {self.known['id']} waits for some of its {self.request.count}"
+                    " containers: is there room for all of them? (One that has ended does not come"
+                    f" again: see `yarn logs -applicationId {self.known['id']}`)"
+                )
 
     def close(self):
         """Wait for no further container: those that come are told so, and end."""
