@@ -5,14 +5,12 @@ Ten kills by default, by ssh; `LAUNCH_CHAOS_RUNS=100` for a hundred by ssh and b
 """
 
 import contextlib
-import fcntl
 import glob
 import os
 import random
 import re
 import signal
 import sys
-import tempfile
 import time
 
 import pytest
@@ -34,6 +32,7 @@ WAIT = "echo up; sleep 100 & python -c 'import time; time.sleep(99)'"
 # What only waits is no loss, and what a program forked is that program's business.
 UNIMPORTANT = re.compile(
     r"rsync|sleep 100 $|nsenter|env -C|\S+/qrsh_starter|sh -c \( test ! -r ./.profile|"
+    r"/bin/bash -c exec python3 -I launch_container|"  # becomes that Python
     r".* org\.apache\.hadoop\.\S+\.Client "  # of YARN: it only looks on
 )
 CANCEL = {"slurm": "scancel --user=root", "sge": "qdel -f -u ubuntu"}  # `ubuntu` has uid 0 there
@@ -94,6 +93,7 @@ def kill_one(job, launcher, dice):
     """Kill somebody: which process, its command, its role, is it the launcher that submitted?"""
     there = victims(job)
     assert there, "nobody works for the job"
+    job.locks = locks_of(processes_of_hosts())
     pid, victim = dice.choice(there)
     number = dice.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM])
     hold(pid)  # before it is looked at: a shell may become a program that ignores TERM
@@ -138,22 +138,20 @@ def end_replaced(job, has_begun):
         time.sleep(0.2)
 
 
-def is_free(lock):
-    """Does nobody hold it? Another job on this machine holds its own."""
-    try:
-        with open(lock) as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    except OSError:
-        return False
+def locks_of(processes):
+    """The locks that these hold of the folders that they bring MXNet's preparation in."""
+    found = set()
+    for link in [link for pid in processes for link in glob.glob(f"/proc/{pid}/fd/*")]:
+        with contextlib.suppress(OSError):
+            found.update(re.findall(r".*/gluon-dist-\w+/lock$", os.readlink(link)))
+    return found
 
 
 def left(launcher, job, before):
     """What is there that should not be: processes, jobs in a queue, ports."""
     found = [*processes_of_hosts().items(), *job.processes().items(), *(ports() - before)]
     if launcher in ("ssh", "mpi"):  # a batch system kills all at once: the next job removes it
-        locks = glob.glob(f"{tempfile.gettempdir()}/gluon-dist-*/lock")
-        found += [lock for lock in locks if is_free(lock)]
+        found += filter(os.path.exists, job.locks)
     if not found and launcher in (*CANCEL, "yarn"):
         found = jobs()
     return found

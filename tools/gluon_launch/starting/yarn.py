@@ -53,7 +53,7 @@ class Request:
             *("yarn", "jar", jar, CLIENT, "-jar", jar),
             *("-appname", self.name, "-timeout", "0", "-num_containers", str(self.count)),
             *("-container_memory", str(self.memory), "-container_vcores", str(self.cores)),
-            *("-master_memory", str(MASTER_MB), "-shell_command", f"python3 -I {SCRIPT}"),
+            *("-master_memory", str(MASTER_MB), "-shell_command", f"exec python3 -I {SCRIPT}"),
             *("-localize_files", ",".join([script, *self.files])),
             *self.words,
         ]
