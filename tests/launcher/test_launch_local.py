@@ -170,7 +170,8 @@ def test_a_daemon_with_a_session_and_an_environment_of_its_own_goes_with_the_job
     name = tmp_path / "daemon"
     name.symlink_to(shutil.which("sleep"))
     daemon = f"(setsid env -i sh -c '{name} 60 & {name} 70' > /dev/null 2>&1 < /dev/null &)"
-    run = shell(worker0=f"{daemon}; until pgrep -f {name}.70; do sleep 0.1; done", other="exit 0")
+    seen = f"grep -qsxz '{tmp_path}/daemo[n]' /proc/[0-9]*/cmdline"  # pgrep is not everywhere
+    run = shell(worker0=f"{daemon}; until {seen}; do sleep 0.1; done", other="exit 0")
     assert launch(tmp_path, "-n", 1, "--no-check", run, timeout=60).status == 0
     assert str(name) not in commands()
 
