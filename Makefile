@@ -98,7 +98,7 @@ cluster: setup ## two real ssh hosts on this machine, as root on Linux (HOSTS=, 
 
 chaos: setup ## disturb jobs and trainings at random: nothing is left or lost (RUNS=)
 	@LAUNCH_CHAOS_RUNS=$(RUNS) .venv/bin/python -m pytest tests/launcher/test_launch_chaos.py
-	@PYTHONPATH=cifar10_dist:tools .venv/bin/python tests/training_chaos.py $(RUNS)
+	@PYTHONPATH=cifar10_dist:tools:tests/programs .venv/bin/python tests/training_chaos.py $(RUNS)
 
 # PyTorch has an environment of its own: it wants another NumPy.
 $(PEERS)/built: benchmarks/peers/requirements-peers.txt
