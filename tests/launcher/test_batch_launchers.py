@@ -142,7 +142,7 @@ def test_two_jobs_of_one_system_run_side_by_side(tmp_path, system):
 def resumed(folder, *, by, system="slurm"):
     """Train with checkpoints, let `by(id)` queue the job again; the folder is left."""
     words = (*OPTIONS, "--batch-size", GLOBAL_BATCH // 2, "--model-prefix", folder / "model")
-    pause = ("--env", "TINY_PAUSE=0.2", "--env", "OMP_NUM_THREADS=1", "--env", "PYTHONPATH")
+    pause = ("--env", "TINY_PAUSE=0.5", "--env", "OMP_NUM_THREADS=1", "--env", "PYTHONPATH")
     command = (sys.executable, PROGRAM, *words, "--resume", "auto")
     job = start(folder, system, *pause, *command)
     job.wait_for("Epoch[1] Batch [2]")
@@ -183,10 +183,14 @@ def test_a_job_that_grid_engine_queues_again_ends_like_one_that_was_not(tmp_path
 
 
 def test_a_job_saves_before_its_time_limit_and_is_queued_again(tmp_path):
-    """Slurm counts in minutes, and looks at the clock every half a minute."""
-    limit = ("--launcher-option=--time=1", "--launcher-option=--signal=B:USR1@50")
+    """Its limit is an hour until both workers are up; then it is so near that Slurm warns it."""
+    limit = ("--launcher-option=--time=60", "--launcher-option=--signal=B:USR1@300")
     act = "[ $LAUNCH_ATTEMPT = 1 ] || exit 0; " + UNTIL_TOLD
     job = start(tmp_path, "slurm", *limit, shell(worker0=act, worker1=act))
+    job.wait_for("[worker 0 d1] up")
+    job.wait_for("[worker 1 d2] up")
+    number = re.search(r"job (\d+), its output", job.text())[1]
+    on_d1(f"scontrol update JobId={number} TimeLimit=4")
     job.finish(120)
     assert job.status == 0, job.text()
     assert "[worker 0 d1] saved" in job.text() and "PENDING (BeginTime)" in job.text()

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -446,7 +447,7 @@ def test_a_stall_prints_the_stacks(tmp_path):
 def test_a_start_that_does_not_complete_names_who_is_missing(tmp_path):
     late = "import os, time\nif os.environ.get('LAUNCH_WORKER_ID') == '1': time.sleep(60)\n"
     (tmp_path / "late.py").write_text(late + pathlib.Path(SUM_RANKS).read_text())
-    options = ("-n", 2, "-s", 1, "--no-check", "--start-timeout", 12)
+    options = ("-n", 2, "-s", 1, "--no-check", "--start-timeout", 20)
     job = launch(tmp_path, *options, "python", "late.py", cwd=tmp_path)
     assert job.status == 124
     assert "still waiting for worker 1" in job.last_words()
@@ -481,12 +482,13 @@ def test_a_port_that_is_taken_meanwhile_makes_the_start_repeat(tmp_path):
 
 @pytest.mark.long
 def test_a_pinned_port_that_is_taken_is_a_mistake(tmp_path):
-    first = Job(tmp_path, "-n", 1, "--no-check", "--port", 15123, "echo up; sleep 3")
+    first = Job(tmp_path, "-n", 1, "--no-check", "--port", 15123, "echo up; exec sleep 60")
     first.wait_for("[worker 0] up")
     second = launch(tmp_path, "-n", 1, "--no-check", "--port", 15123, "echo up")
     assert second.status == 2
     assert "port 15123: Address already in use" in second.last_words()
-    assert first.wait() == 0
+    first.popen.send_signal(signal.SIGTERM)
+    assert first.wait() == 143
 
 
 def test_what_the_launcher_sets_is_taken_from_nobody_else(tmp_path):

@@ -82,7 +82,7 @@ def test_a_failure_is_noticed_while_the_screen_blocks(tmp_path):
     )
     with unread(tmp_path, command) as process:
         wait_until_full(process.stdout)
-        end = time.monotonic() + 12
+        end = time.monotonic() + 40
         while not (tmp_path / "told").exists():
             assert time.monotonic() < end, (tmp_path / "err").read_text()
             time.sleep(0.1)

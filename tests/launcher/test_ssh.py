@@ -66,11 +66,12 @@ def bytes_of(name):
 def test_ranks_placement_and_ports_on_two_hosts(tmp_path):
     """The hosts' addresses end in .9 and .10: as strings they sort the other way round."""
     sync = ("--sync-dst-dir", "/home/ubuntu/job", "--no-check")
-    job = Job(tmp_path, "-n", 3, "-s", 2, *on_hosts(), *sync, f"{SUM} --sleep 4", cwd=PROGRAMS)
+    job = Job(tmp_path, "-n", 3, "-s", 2, *on_hosts(), *sync, f"{SUM} --sleep 99", cwd=PROGRAMS)
     for rank, host in enumerate(["d1", "d2", "d1"]):
         job.wait_for(f"[worker {rank} {host}] worker {rank} is rank {rank} of 3, sum 6")
     listening = [line.split()[3] for line in on_host("d2", "ss -Hltn").splitlines()]
-    assert job.wait() == 0
+    job.popen.send_signal(signal.SIGTERM)
+    assert job.wait() == 143
     assert "[launch] d1: scheduler, server 0, worker 0, worker 2" in job.text()
     assert "[launch] d2: server 1, worker 1" in job.text()
     assert len(listening) == 3  # sshd, the server, the worker

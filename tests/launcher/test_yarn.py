@@ -171,7 +171,7 @@ def test_a_killed_container_is_no_more_than_a_restart(tmp_path):
     undisturbed = tmp_path / "undisturbed"
     finished(training(tmp_path, undisturbed, workers=2))
     words = (*OPTIONS, "--batch-size", GLOBAL_BATCH // 2, "--model-prefix", tmp_path / "model")
-    pause = ("--env", "TINY_PAUSE=0.2", "--env", "OMP_NUM_THREADS=1", "--env", "PYTHONPATH")
+    pause = ("--env", "TINY_PAUSE=0.5", "--env", "OMP_NUM_THREADS=1", "--env", "PYTHONPATH")
     again = ("--max-restarts", 1, "--min-uptime", 0)
     job = start(tmp_path, *again, *pause, sys.executable, PROGRAM, *words, "--resume", "auto")
     job.wait_for("Epoch[1] Batch [2]")
