@@ -35,7 +35,7 @@ HOSTS = ("-H", "gpu1,10.0.0.7:22,me@gpu3")
 def test_bash_reads_a_dry_run_and_finds_no_redirection(tmp_path, options):
     said = dry_run(tmp_path, "-n", 3, "-s", 2, *options, "--env", "X=a b;c", ["python", "x y.py"])
     assert bash(said, "-n") == (0, "", "")
-    assert "<" not in said and "X='a b;c' " in said and "python 'x y.py' &" in said
+    assert "<" not in said and " X='a b;c'\n" in said and "python 'x y.py' &" in said
 
 
 def test_a_dry_run_of_a_local_job_runs_the_job(tmp_path):

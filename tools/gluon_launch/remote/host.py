@@ -52,21 +52,32 @@ def has_address(address):
         return False
 
 
+def address_toward(other):
+    """The IPv4 address of this host from which the kernel would send to another one."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((other, 9))  # a datagram socket: nothing is sent
+        return probe.getsockname()[0]
+
+
+def address_of(interface):
+    """The IPv4 address of an interface; OSError if it is not here, or has none."""
+    request = struct.pack("256s", interface.encode()[:15])
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        return socket.inet_ntoa(fcntl.ioctl(probe.fileno(), 0x8915, request)[20:24])
+
+
 def own_address(toward, interfaces):
     """The IPv4 address of the first interface that is here, or the one the kernel would send from.
 
     `interfaces` are names with commas between them.
     """
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        if not interfaces:
-            probe.connect((toward, 9))  # a datagram socket: nothing is sent
-            return probe.getsockname()[0]
-        for name in interfaces.split(","):
-            request = struct.pack("256s", name.encode()[:15])
-            try:
-                return socket.inet_ntoa(fcntl.ioctl(probe.fileno(), 0x8915, request)[20:24])
-            except OSError as error:
-                problem = error
+    if not interfaces:
+        return address_toward(toward)
+    for name in interfaces.split(","):
+        try:
+            return address_of(name)
+        except OSError as error:
+            problem = error
     raise problem
 
 
@@ -75,7 +86,7 @@ def interfaces():
     found = {}
     for _, name in socket.if_nameindex():
         try:
-            found[name] = own_address(None, name)
+            found[name] = address_of(name)
         except OSError:  # it has none
             pass
     return found

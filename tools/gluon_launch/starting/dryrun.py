@@ -12,7 +12,8 @@ from gluon_launch.job.addresses import announced_address
 from gluon_launch.job.environment import process_environment, threads
 from gluon_launch.job.hosts import LOCAL
 from gluon_launch.job.masking import ABOUT_HIDDEN, mask_words, untold
-from gluon_launch.remote.host import interface_of, interfaces, own_address, processors
+from gluon_launch.remote import host as facts
+from gluon_launch.remote.host import interface_of, processors
 from gluon_launch.starting import brought, contents, rsync
 
 NOT_BROUGHT = "# By hand, MXNet stays as it is where a program does not import gluon_dist."
@@ -20,14 +21,11 @@ PORT = 9091  # of the scheduler, without --port
 HERE_END = "END_OF_THIS_HOST"
 # What only the host itself knows, found there by the launcher's own functions and printed as
 # assignments; at_N is the address that a server or worker of rank N announces.
-ASK = """
-names, workers, ranks, toward = sys.argv[1:]
-own = own_address(toward, names)
-print(f"own={own} interface={interface_of(own)} threads={threads(processors(), int(workers))}")
+OWN = """
+print(f"own={own} threads={threads(processors(), int(workers))}")
 for rank in range(int(ranks)):
     print(f"at_{rank}={announced_address(own, rank)}")
 """
-FUNCTIONS = processors, own_address, interfaces, interface_of, announced_address, threads
 
 
 def describe_job(job):
@@ -82,7 +80,7 @@ def _block(job, host, processes):
         *([f"export PATH={_quote(env['PATH'])}"] if "PATH" in env else []),
         *(_prepare() if env and not job.options.no_prepare else []),
         "cd " + ("" if is_absolute else "~/") + _quote(job.directory),
-        *(_start(job, process) for process in processes),
+        *_start(job, processes),
         *_wait(job, host),
         ")",
     ]
@@ -125,14 +123,24 @@ def _facts(job, host, processes):
         root = f"root={wanted}"
     ranks = 1 + max(process.rank for process in processes)
     asked = _quoted(_ask(job, job.count("worker", host), ranks))
-    return [root, f'facts=$({asked} "$root")', 'eval "$facts"']
+    why = "# What only this host knows: its address, and its processors as threads of a worker."
+    return [root, why, f'facts=$({asked} "$root")', 'eval "$facts"']
 
 
 def _ask(job, workers=1, ranks=0):
     """The command that prints the facts of a host, but for its last word, who is to be reached."""
+    functions = [processors, threads, announced_address, facts.address_toward]
+    program = ["workers, ranks, names, toward = sys.argv[1:]", "own = address_toward(toward)"]
+    if job.interface:
+        functions += [facts.address_of, facts.own_address]
+        program[1] = "own = own_address(toward, names)"
+    if job.backend == "horovod":
+        functions += [] if job.interface else [facts.address_of]
+        functions += [facts.interfaces, interface_of]
+        program.append('print(f"interface={interface_of(own)}")')
     imports = "import fcntl, os, socket, struct, sys"
-    program = "\n".join([imports, *map(_source, FUNCTIONS), ASK.strip()])
-    return ["python3", "-c", program, job.interface or "", str(workers), str(ranks)]
+    program = "\n".join([imports, *map(_source, functions), *program, OWN.strip()])
+    return ["python3", "-c", program, str(workers), str(ranks), job.interface or ""]
 
 
 def _source(function):
@@ -143,8 +151,31 @@ def _source(function):
     return "\n".join(lines[: doc.lineno - 1] + lines[doc.end_lineno :])
 
 
-def _start(job, process):
-    """The line that starts a process, with its environment."""
+def _start(job, processes):
+    """The lines that start the processes of a host; what all of them are given stands first."""
+    given = [_variables(job, process) for process in processes]
+    shared = set.intersection(*map(set, given)) if len(given) > 1 else set()
+    lines = [_folded("export", *sorted(shared))] if shared else []
+    for process, assigned in zip(processes, given):
+        own = sorted(set(assigned) - shared)
+        start = _folded(*own, _quoted(mask_words(job.argv))) + " &"
+        is_rendezvous = process.role == "scheduler" and job.backend == "horovod"
+        lines += [f"# {process}", start, *(["rendezvous=$!"] if is_rendezvous else [])]
+    return lines
+
+
+def _folded(*words):
+    """The words as a line of bash, which goes on below before it is longer than 100 characters."""
+    lines = [""]
+    for word in words:
+        if lines[-1] and len(lines[-1]) + len(word) > 97:
+            lines.append(" ")
+        lines[-1] += f" {word}" if lines[-1] else word
+    return " \\\n".join(lines)
+
+
+def _variables(job, process):
+    """The environment of a process, as assignments in bash."""
     loopback, known = "127.0.0.1", is_here(job)
     place = loopback, job.options.port or PORT, loopback, processors()
     env = process_environment(job, process, *place, 1, interface=interface_of(loopback))
@@ -159,10 +190,7 @@ def _start(job, process):
         if "OMP_NUM_THREADS" not in job.env[process.role]:
             told["OMP_NUM_THREADS"] = "threads"
         words.update((name, f'"${variable}"') for name, variable in told.items())
-    assigned = " ".join(f"{name}={word}" for name, word in sorted(words.items()))
-    start = f"# {process}\n{assigned} \\\n  {_quoted(mask_words(job.argv))} &"
-    is_rendezvous = process.role == "scheduler" and job.backend == "horovod"
-    return f"{start}\nrendezvous=$!" if is_rendezvous else start
+    return [f"{name}={word}" for name, word in words.items()]
 
 
 def _quoted(words):
