@@ -22,7 +22,7 @@ import gluon_dist
 import mxnet as mx
 
 import lesson  # noqa: F401
-from networks.by_name import network_by_name
+from networks.by_name import get_network
 from report import RESULTS, read, write
 from training import CrossEntropy, forward_backward
 
@@ -55,7 +55,7 @@ def seconds(act, *args, **options):
 def measure(args, folder):
     """Return what the table shows, by name."""
     ctx = [mx.gpu(i) for i in range(mx.context.num_gpus())][:1] or [mx.cpu()]
-    net = network_by_name(args.network, 10, (3, 32, 32), ctx)
+    net = get_network(args.network, 10, (3, 32, 32), ctx)
     optimizer = mx.optimizer.create(args.optimizer)
     trainer = gluon_dist.Trainer(net.collect_params(), optimizer)
     data = [mx.nd.random.uniform(shape=(args.batch_size, 3, 32, 32), ctx=ctx[0])]

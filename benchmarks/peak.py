@@ -19,7 +19,7 @@ import numpy as np
 from mxnet.contrib.amp.amp import bfloat16
 
 import lesson  # noqa: F401
-from networks.by_name import build_network
+from networks.by_name import get_network
 
 IMAGE_SHAPE = (3, 32, 32)
 REPEATS = 5
@@ -40,7 +40,7 @@ def product_gflops(size, dtype):
 
 def multiply_adds(network):
     """Count those of a network's convolutions and dense layers: of one image, forward."""
-    symbol = build_network(network, 10, IMAGE_SHAPE)(mx.sym.var("data"))
+    symbol = get_network(network, 10, IMAGE_SHAPE)(mx.sym.var("data"))
     every = symbol.get_internals()
     shapes = dict(zip(every.list_outputs(), every.infer_shape(data=(1, *IMAGE_SHAPE))[1]))
     nodes = json.loads(symbol.tojson())["nodes"]

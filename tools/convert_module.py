@@ -36,7 +36,7 @@ import numpy as np  # noqa: E402
 from command_line.flag_types import count, path, positive, shape  # noqa: E402
 from command_line.flags import names_a_folder  # noqa: E402
 from command_line.parse import Parser  # noqa: E402
-from networks.by_name import network_by_name, network_json  # noqa: E402
+from networks.by_name import get_network, network_json  # noqa: E402
 from networks.by_symbol import ends_of, read_symbol  # noqa: E402
 from run.versions import versions  # noqa: E402
 
@@ -84,7 +84,7 @@ def main(argv=None):
     if not args.network and not Path(symbol).exists():
         raise UsageError(f"{symbol} is not there: give the network's name, --network NAME")
     network = args.network or symbol
-    net = network_by_name(network, args.num_classes, args.image_shape, [mx.cpu()], args.num_layers)
+    net = get_network(network, args.num_classes, args.image_shape, [mx.cpu()], args.num_layers)
     load(net, args.params, content)
     compared = compare(net, symbol, content, args.image_shape) if Path(symbol).exists() else ""
     name = write(net, args, epoch)

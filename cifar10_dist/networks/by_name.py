@@ -20,8 +20,8 @@ FAILURES = (
 )
 
 
-def network_by_name(name, num_classes, image_shape, ctx, num_layers=None):
-    """Create a network, with the parameters drawn and placed on every device.
+def get_network(name, num_classes, image_shape, ctx=None, num_layers=None):
+    """Get a network that takes images of a shape, ready to train.
 
     Parameters
     ----------
@@ -31,21 +31,25 @@ def network_by_name(name, num_classes, image_shape, ctx, num_layers=None):
     num_classes : int
     image_shape : tuple of int
         (channels, height, width).
-    ctx : list of mxnet.Context
+    ctx : list of mxnet.Context, optional
+        Devices that each get all parameters, drawn at random; without them only their shapes are
+        known.
     num_layers : int, optional
         For ``resnet`` only, see :func:`resnet.create_resnet`.
 
     Returns
     -------
     mxnet.gluon.HybridBlock
-        Hybridized; maps (n, C, H, W) to (n, num_classes).
+        Hybridized if `ctx` is given; maps (n, C, H, W) to (n, num_classes).
 
     Raises
     ------
     UsageError
         If there is no such network, or it does not classify images of this shape.
     """
-    net = build_network(name, num_classes, image_shape, num_layers)
+    net = _checked(name, num_classes, image_shape, num_layers)
+    if ctx is None:
+        return net
     # All shapes are known: parameters are drawn now, with no first batch, and so no pass outside
     # autograd.record() that would leave weights in a layout that a dist store cannot take.
     try:
@@ -69,10 +73,10 @@ def hybridize(net, ctx):
     net.hybridize(static_alloc=True, static_shape=True, **bulk)
 
 
-def build_network(name, num_classes, image_shape, num_layers=None):
-    """Build a network as :func:`network_by_name` does: shapes are known, no parameters drawn."""
+def _checked(name, num_classes, image_shape, num_layers):
+    """The network, if it can be trained on images of this shape."""
     with mx.name.NameManager():  # parameter names that do not depend on what was created before
-        net = _build(name, num_classes, image_shape, num_layers)
+        net = _named(name, num_classes, image_shape, num_layers)
     try:
         operators, outputs = _trace(net, image_shape)
     except FAILURES as error:
@@ -105,7 +109,7 @@ def _why_not(name, num_classes, image_shape, num_layers, error):
     for size in SIZES:
         shape = image_shape[0], size, size
         with contextlib.suppress(UsageError, *FAILURES):
-            net = _build(name, num_classes, shape, num_layers)
+            net = _named(name, num_classes, shape, num_layers)
             if _trace(net, shape)[1] == [(BATCH, num_classes)]:
                 return f"{refused}; it takes {_text(shape)}"
         with contextlib.suppress(UsageError, *FAILURES):
@@ -148,7 +152,8 @@ def _ask_for_gradient(net, images):
         images[0].attach_grad()
 
 
-def _build(name, num_classes, image_shape, num_layers):
+def _named(name, num_classes, image_shape, num_layers):
+    """The network of this name, as its file makes it."""
     if num_layers is not None and name != "resnet":
         raise UsageError(f"--num-layers goes with --network resnet, not {name}")
     if name == "fast":

@@ -2,7 +2,7 @@
 
 import mxnet as mx
 
-from networks.by_name import network_by_name
+from networks.by_name import get_network
 from networks.fast import num_to_whiten
 
 
@@ -22,7 +22,7 @@ def create_network(args, ctx, images):
         Maps images (n, C, H, W) to scores (n, num_classes).
     """
     mx.random.seed(args.seed)
-    net = network_by_name(args.network, args.num_classes, args.image_shape, ctx, args.num_layers)
+    net = get_network(args.network, args.num_classes, args.image_shape, ctx, args.num_layers)
     if args.network == "fast":
         net.whiten(images.sample(num_to_whiten(args.image_shape)))
     return net

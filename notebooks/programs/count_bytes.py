@@ -11,7 +11,7 @@ from gluon_dist.common.failure import exit_with
 import mxnet as mx
 
 import lesson  # noqa: F401
-from networks.by_name import network_by_name
+from networks.by_name import get_network
 from training import CrossEntropy, forward_backward
 
 # Size of the array of each key; the keys are above those of the Trainer, which count from 0.
@@ -41,7 +41,7 @@ def count_arrays(store, counter):
 
 def count_trainer(store, counter):
     """Count a step of MXNet's own Trainer."""
-    net = network_by_name("resnet18_v1", 10, (3, 32, 32), [mx.cpu()])
+    net = get_network("resnet18_v1", 10, (3, 32, 32), [mx.cpu()])
     options = {"kvstore": store, "update_on_kvstore": False}
     trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1}, **options)
     counts = count_second_step(net, trainer, counter)

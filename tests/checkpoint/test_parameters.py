@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from gluoncv.model_zoo import get_model
 
-from networks.by_name import network_by_name
+from networks.by_name import get_network
 
 TIME_BUDGET_S = 10
 NETWORK = "cifar_resnet20_v1"
@@ -18,7 +18,7 @@ NETWORK = "cifar_resnet20_v1"
 
 def network(seed, name=NETWORK):
     mx.random.seed(seed)
-    return network_by_name(name, 10, (3, 32, 32), [mx.cpu(1), mx.cpu(2)])
+    return get_network(name, 10, (3, 32, 32), [mx.cpu(1), mx.cpu(2)])
 
 
 def values(net):
@@ -120,7 +120,7 @@ def test_parameters_without_names_are_refused(tmp_path):
 
 
 def test_parameters_of_other_shapes_are_refused(tmp_path):
-    wider = network_by_name(NETWORK, 11, (3, 32, 32), [mx.cpu()])
+    wider = get_network(NETWORK, 11, (3, 32, 32), [mx.cpu()])
     wider.save_parameters(str(tmp_path / "model-0003.params"))
     with pytest.raises(Broken, match=r"expected \(10, 64\) vs saved \(11, 64\)"):
         load(network(1), tmp_path / "model-0003")

@@ -12,7 +12,7 @@ from mxnet.contrib.amp.loss_scaler import LossScaler
 from mxnet.gluon import nn
 
 from loader import Batch, EvalLoader, TrainLoader
-from networks.by_name import network_by_name, starts_with_batchnorm
+from networks.by_name import get_network, starts_with_batchnorm
 from run.trainer import PlannedTrainer
 from training import CrossEntropy, evaluate, forward_backward, split_batch
 
@@ -204,7 +204,7 @@ def test_statistics_are_those_after_the_last_step_however_long_its_backward_take
 
 def test_statistics_of_a_first_batchnorm_move_and_devices_agree_on_them():
     ctx = [mx.cpu(0), mx.cpu(1)]
-    net = network_by_name("resnet", 4, (3, 8, 8), ctx, num_layers=8)
+    net = get_network("resnet", 4, (3, 8, 8), ctx, num_layers=8)
     assert starts_with_batchnorm(net)
     trainer = create_trainer(net, 0.0, mx.kv.create("device"))
     data = mx.nd.array(IMAGES[:40] / 255.0)

@@ -10,7 +10,7 @@ import pytest
 
 from launching import TRAIN, accuracies, launch, train
 from networks import fast as fast_network
-from networks.by_name import network_by_name
+from networks.by_name import get_network
 from networks.fast import num_to_whiten
 from sources import synthetic
 from sources.augmentation import Augmentation
@@ -23,7 +23,7 @@ IMAGES = synthetic.make_images(1000, 0)[0]
 
 def test_what_the_whitening_puts_out_is_uncorrelated_and_of_equal_size():
     """Its positive half: the other is its negative."""
-    net = network_by_name("fast", 10, (3, 32, 32), [mx.cpu()])
+    net = get_network("fast", 10, (3, 32, 32), [mx.cpu()])
     images = Augmentation(mean=(120.0,) * 3, std=(60.0,) * 3).scale(IMAGES)
     net.whiten(images)
     out = net.whitening(mx.nd.array(images)).asnumpy()[:, : fast_network.PATTERNS]
@@ -49,7 +49,7 @@ def test_convolutions_begin_by_handing_their_inputs_on():
 
 
 def test_the_whitening_is_not_learned_and_gray_images_will_do():
-    net = network_by_name("fast", 4, (1, 28, 28), [mx.cpu()])
+    net = get_network("fast", 4, (1, 28, 28), [mx.cpu()])
     assert [param.grad_req for param in net.whitening.collect_params().values()] == ["null"]
     assert net(mx.nd.zeros((2, 1, 28, 28))).shape == (2, 4)
 

@@ -7,7 +7,7 @@ from mxnet import autograd
 from mxnet.gluon import nn
 
 from launching import PROGRAMS, launch, train
-from networks.by_name import build_network, network_by_name, network_json
+from networks.by_name import get_network, network_json
 from networks.one_pixel import as_convolutions, use_products
 from processors import needs_avx512
 
@@ -58,7 +58,7 @@ def assert_same_outcome(net, shape, number, atol=2e-4):
 @pytest.mark.parametrize("name, number", [("resnet18_v1", 4), ("resnet18_v2", 4), ("fast", 0)])
 def test_a_network_computes_the_same(name, number):
     mx.random.seed(0)
-    net = build_network(name, 10, SHAPE)
+    net = get_network(name, 10, SHAPE)
     net.initialize(mx.init.Xavier())
     assert_same_outcome(net, SHAPE, number)
 
@@ -136,8 +136,8 @@ def test_bfloat16_trains_with_products(tmp_path):
 
 
 def test_files_describe_mxnets_own_layers():
-    cpu, plain = [mx.cpu()], build_network("resnet18_v1", 10, SHAPE)
-    net = network_by_name("resnet18_v1", 10, SHAPE, cpu)
+    cpu, plain = [mx.cpu()], get_network("resnet18_v1", 10, SHAPE)
+    net = get_network("resnet18_v1", 10, SHAPE, cpu)
     assert products(net) == 4
     assert network_json(net) == network_json(plain)
     assert products(net) == 4

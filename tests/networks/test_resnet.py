@@ -6,7 +6,7 @@ from gluon_dist.common.errors import UsageError
 
 import pytest
 
-from networks.by_name import build_network
+from networks.by_name import get_network
 
 TIME_BUDGET_S = 30
 # What their symbols/resnet.py has and GluonCV's classes have not: a scale, which it fixes, and a
@@ -33,7 +33,7 @@ COLOURS = 6
     ],
 )
 def test_a_resnet_has_as_many_parameters_as_that_of_mxnets_examples(layers, size, theirs, less):
-    net = build_network("resnet", 1000 if size == 224 else 10, (3, size, size), layers)
+    net = get_network("resnet", 1000 if size == 224 else 10, (3, size, size), num_layers=layers)
     learned = [p.shape for p in net.collect_params().values() if p.grad_req != "null"]
     assert sum(map(math.prod, learned)) == theirs - less - COLOURS
 
@@ -41,13 +41,18 @@ def test_a_resnet_has_as_many_parameters_as_that_of_mxnets_examples(layers, size
 @pytest.mark.parametrize("layers, size", [(18, 28), (9, 32), (170, 32), (2, 32), (49, 224)])
 def test_a_number_of_layers_that_no_resnet_has_is_refused(layers, size):
     with pytest.raises(UsageError, match=rf"--num-layers {layers}: a CIFAR ResNet has 6n\+2"):
-        build_network("resnet", 10, (3, size, size), layers)
+        get_network("resnet", 10, (3, size, size), num_layers=layers)
 
 
 @pytest.mark.parametrize("size, layers", [(32, 20), (224, 50)])
 def test_small_images_get_a_small_network_by_default(size, layers):
     shapes = [
-        [p.shape for p in build_network("resnet", 10, (3, size, size), n).collect_params().values()]
+        [
+            p.shape
+            for p in get_network("resnet", 10, (3, size, size), num_layers=n)
+            .collect_params()
+            .values()
+        ]
         for n in (None, layers)
     ]
     assert shapes[0] == shapes[1]

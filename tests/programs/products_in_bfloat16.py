@@ -7,7 +7,7 @@ import numpy as np
 from mxnet.contrib import amp
 from mxnet.gluon import nn
 
-from networks.by_name import network_by_name
+from networks.by_name import get_network
 from networks.one_pixel import use_products
 
 
@@ -34,5 +34,5 @@ amp.init(target_dtype="bfloat16")
 for ours, plain in zip(outcome(True), outcome(False)):
     assert np.abs(ours - plain).max() < 0.02 * np.abs(plain).max() > 0  # numbers of 8 bits
 blocks = []
-network_by_name("resnet18_v1", 10, (3, 32, 32), [mx.cpu()]).apply(blocks.append)
+get_network("resnet18_v1", 10, (3, 32, 32), [mx.cpu()]).apply(blocks.append)
 print("products:", sum(hasattr(block, "seen") for block in blocks))

@@ -15,7 +15,7 @@ from gluoncv.model_zoo import get_model
 
 from convert_module import main
 from launching import ROOT, TRAIN, accuracies, launch, train
-from networks.by_name import network_by_name, network_json
+from networks.by_name import get_network, network_json
 from old_example import SCALING, accuracy_of, batches, old_resnet, plain, train_with_module
 from restarting import params
 from sources import synthetic
@@ -65,7 +65,7 @@ def go_on(folder, prefix, *options, workers=0):
 
 def read(network, prefix):
     """The network of a checkpoint, as the program reads it."""
-    net = network_by_name(str(network), 10, (3, 32, 32), [mx.cpu()])
+    net = get_network(str(network), 10, (3, 32, 32), [mx.cpu()])
     first_usable(checkpoint.find(str(prefix)), load_into(net, {}))
     return net
 
@@ -178,7 +178,7 @@ def test_casts_to_float16_and_the_form_of_early_versions_change_nothing(old):
 
 
 def test_a_network_is_written_as_it_is_read_and_a_new_one_begins_as_any(old):
-    first = network_by_name(f"{old}/resnet-symbol.json", 10, (3, 32, 32), [mx.cpu()])
+    first = get_network(f"{old}/resnet-symbol.json", 10, (3, 32, 32), [mx.cpu()])
     new = convert(old / "resnet")
     assert new.with_name("resnet-symbol.json").read_text() == network_json(first)
     for name, param in first.collect_params().items():

@@ -23,8 +23,8 @@ assert speeds["TrainLoader, decoded once"][0] > speeds["DataLoader"][0]
 sizes = [(FEED / f"{name}_train.rec").stat().st_size for name in ("full", "short256")]
 assert sizes[1] < sizes[0] / 2 and reading["short256"] > reading["full"]
 older, by_gluoncv = (
-    build_network(*words)
-    for words in (("resnet", 1000, (3, 224, 224), 50), ("resnet50_v2", 1000, (3, 224, 224)))
+    get_network(name, 1000, (3, 224, 224), num_layers=layers)
+    for name, layers in (("resnet", 50), ("resnet50_v2", None))
 )
 shapes = [[p.shape for p in net.collect_params().values()] for net in (older, by_gluoncv)]
 assert shapes[0] == shapes[1]
