@@ -17,7 +17,7 @@ from mxnet import gluon
 import lesson  # noqa: F401
 from loader import TrainLoader
 from sources import synthetic
-from sources.augmentation import Augmentation
+from sources.transform import Transform
 
 BATCH_SIZE, ROUNDS = 256, 5
 
@@ -32,7 +32,7 @@ def main(kind):
     if kind == "ours":
         mean, std = (125.3, 123.0, 113.9), (63.0, 62.1, 66.7)
         loader = TrainLoader(
-            images, labels, BATCH_SIZE, augmentation=Augmentation(4, True, True, mean, std)
+            images, labels, BATCH_SIZE, transform=Transform(4, True, True, mean, std)
         )
         epochs = (loader.batches(epoch) for epoch in range(ROUNDS))
     else:

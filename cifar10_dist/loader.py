@@ -11,7 +11,7 @@ import mxnet as mx
 import numpy as np
 
 from sampler import GlobalBatchSampler, epoch_permutation
-from sources.augmentation import Augmentation, memory_of
+from sources.transform import Transform, memory_of
 
 
 def create_loaders(args, images, workers):
@@ -35,8 +35,8 @@ def create_loaders(args, images, workers):
     """
     train_images, train_labels, test_images, test_labels = images.arrays
     share = args.batch_size, workers.count, workers.rank
-    train = TrainLoader(train_images, train_labels, *share, args.seed, images.augmentation)
-    test = EvalLoader(test_images, test_labels, *share, images.augmentation)
+    train = TrainLoader(train_images, train_labels, *share, args.seed, images.transform)
+    test = EvalLoader(test_images, test_labels, *share, images.transform)
     if len(train_labels) < train.global_batch_size:
         raise UsageError(
             f"--batch-size {args.batch_size}: a step of {workers.count} worker(s) takes "
@@ -76,16 +76,14 @@ class TrainLoader:
         How many workers share the examples, and which this is.
     seed : int
         Seed of the order and of the augmentation.
-    augmentation : Augmentation
+    transform : Transform
     """
 
-    def __init__(
-        self, images, labels, batch_size, num_workers=1, rank=0, seed=0, augmentation=None
-    ):
+    def __init__(self, images, labels, batch_size, num_workers=1, rank=0, seed=0, transform=None):
         self.images, self.labels = images, labels
         self.global_batch_size = batch_size * num_workers
         self.num_workers, self.rank, self.seed = num_workers, rank, seed
-        self.augmentation = augmentation or Augmentation()
+        self.transform = transform or Transform()
 
     def __len__(self):
         """Return the number of steps of an epoch, the same for every worker."""
@@ -100,30 +98,30 @@ class TrainLoader:
         length = len(self.labels)
         order = epoch_permutation(length, self.seed, epoch)
         sampler = GlobalBatchSampler(order, self.global_batch_size, self.num_workers, self.rank)
-        draws = self.augmentation.draw(length, self.seed, epoch)
+        draws = self.transform.draw(length, self.seed, epoch)
         steps = islice(sampler.batches(), first_step, None)
         return (self._batch(indices, size, draws) for indices, size in steps)
 
     def _batch(self, indices, global_size, draws):
         if not len(indices):
             return Batch(None, None, global_size)
-        data = self.augmentation.load(self.images, indices, draws)
+        data = self.transform.load(self.images, indices, draws)
         return Batch(data, _as_float(self.labels[indices]), global_size)
 
 
 class EvalLoader:
     """This worker's share of the test set, in order; parameters as for :class:`TrainLoader`."""
 
-    def __init__(self, images, labels, batch_size, num_workers=1, rank=0, augmentation=None):
+    def __init__(self, images, labels, batch_size, num_workers=1, rank=0, transform=None):
         self.images, self.labels = images, labels
         self.start, self.stop = split_range(len(labels), num_workers, rank)
         self.batch_size = batch_size
-        self.augmentation = augmentation or Augmentation()
+        self.transform = transform or Transform()
 
     def __iter__(self):
         for start in range(self.start, self.stop, self.batch_size):
             part = np.arange(start, min(start + self.batch_size, self.stop))
-            data = self.augmentation.load(self.images, part)
+            data = self.transform.load(self.images, part)
             yield Batch(data, _as_float(self.labels[part]), len(part))
 
 

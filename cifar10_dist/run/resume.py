@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from gluon_dist.checkpoint import files
 from gluon_dist.checkpoint.candidates import (
-    asks_for_files,
+    Wanted,
     find_candidates,
     first_usable,
     load_into,
@@ -138,14 +138,15 @@ def begin_or_resume(args, settings, net, workers, loader, session):
 
 
 def _find_start(args, facts, net, workers):
-    if not asks_for_files(args):
+    wanted = Wanted(args.model_prefix, args.resume, args.load_epoch)
+    if not wanted.asks_for_files():
         if workers.rank == 0 and args.model_prefix and files.find(args.model_prefix):
             warn(
                 f"{place_of(args.model_prefix, '-*')} are replaced by those of a new training; "
                 "--resume auto would go on from them"
             )
         return Start(facts)
-    entries, goes_on = find_candidates(args, facts["job"], workers)
+    entries, goes_on = find_candidates(wanted, facts["job"], workers)
     name, text, params, state = "", "", b"", b""
     if workers.rank == 0 and entries:
         (name, manifest), params, state = first_usable(entries, load_into(net, facts))

@@ -16,8 +16,8 @@ import numpy as np
 
 from sources import records, synthetic
 from sources.addresses import CIFAR10
-from sources.augmentation import Augmentation
 from sources.download import DownloadError, fetch
+from sources.transform import Transform
 
 
 class ImageSource:
@@ -45,7 +45,7 @@ class ImageSource:
     """
 
     def __init__(self, args):
-        self.augmentation = Augmentation(
+        self.transform = Transform(
             args.pad_size,
             bool(args.random_crop),
             bool(args.random_mirror),
@@ -77,7 +77,7 @@ class ImageSource:
         ndarray of float32, shape (n, C, H, W)
         """
         images = self.arrays[0]
-        return self.augmentation.load(images, np.arange(min(number, len(images)))).asnumpy()
+        return self.transform.load(images, np.arange(min(number, len(images)))).asnumpy()
 
 
 def load_images(source="auto", folder=None, num_examples=None):

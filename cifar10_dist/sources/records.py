@@ -15,7 +15,7 @@ import numpy as np
 from mxnet import recordio
 from PIL import Image, ImageFile, ImageOps, JpegImagePlugin
 
-from sources.augmentation import PIECE, centre
+from sources.transform import PIECE, centre
 
 SMALL = 3 * 64 * 64  # values; images with fewer are decoded by one thread
 GAPS = 1000  # of an index, the widest, in which records that it leaves out are looked for

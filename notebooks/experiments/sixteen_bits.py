@@ -9,7 +9,7 @@ from mxnet.contrib.amp.loss_scaler import LossScaler
 
 from digits import load_digits
 from loader import TrainLoader
-from sources.augmentation import Augmentation
+from sources.transform import Transform
 from training import CrossEntropy, forward_backward
 
 TYPES = {"float32": np.float32, "float16": np.float16, "bfloat16": bfloat16}
@@ -40,9 +40,9 @@ def output_gradients(seed=0):
     ndarray, shape (n,)
         The sizes above zero of the gradients of all layers' outputs, for one batch.
     """
-    digits, to_unit = load_digits(), Augmentation(mean=(0.0,), std=(255.0,))
+    digits, to_unit = load_digits(), Transform(mean=(0.0,), std=(255.0,))
     images, labels = digits.train_images[:6000, None], digits.train_labels[:6000]
-    loader = TrainLoader(images, labels, 64, augmentation=to_unit)
+    loader = TrainLoader(images, labels, 64, transform=to_unit)
     net, loss = gluon.nn.HybridSequential(), CrossEntropy()
     for channels in (16, 32):
         net.add(gluon.nn.Conv2D(channels, 3, padding=1, activation="relu"), gluon.nn.MaxPool2D())

@@ -8,12 +8,12 @@ import mxnet as mx
 
 from digits import load_digits
 from loader import TrainLoader
-from sources.augmentation import Augmentation
+from sources.transform import Transform
 from training import CrossEntropy, forward_backward
 
 OWN_BATCH, OWN_RATE = 32, 0.05  # of one worker, and a rate that it learns well with
 EXAMPLES, TEST_EXAMPLES, MOST_STEPS = 8000, 1000, 400
-GREY = Augmentation(mean=(0.0,), std=(255.0,))
+GREY = Transform(mean=(0.0,), std=(255.0,))
 RULES = {"same rate": 0, "square root": 0.5, "linear": 1}  # exponents of the number of workers
 
 

@@ -64,7 +64,7 @@ def train(args, images):
     use_mixed_precision(args.dtype)
     train_loader, _ = create_loaders(args, images, workers)
     tests = [array[:NUM_TEST] for array in images.arrays[2:]]
-    test_loader = EvalLoader(*tests, args.batch_size, augmentation=images.augmentation)
+    test_loader = EvalLoader(*tests, args.batch_size, transform=images.transform)
     trainer = create_trainer(args, net, workers, len(train_loader))
     accuracy, nats, seconds = [], [], 0
     for epoch in range(args.num_epochs):

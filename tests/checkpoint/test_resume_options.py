@@ -156,6 +156,7 @@ def test_files_of_another_worker_are_found_and_named(saved):
     said = finished(job, 2).text()
     assert f"worker 0 has no {saved}/nowhere-model-*.json on " in said
     assert f"worker 1 has {saved}/model-0002 on " in said
+    assert "or let worker 0 run where they are (--resume none starts afresh)" in said
 
 
 def test_an_epoch_that_was_begun_with_another_batch_is_begun_again(saved):

@@ -62,7 +62,7 @@ def batch_by_hand(length, epoch, step):
     """Gather, flip and crop one example after the other."""
     start = step * exact.GLOBAL_BATCH
     chosen = epoch_permutation(length, exact.SEED, epoch)[start : start + exact.GLOBAL_BATCH]
-    draws = exact.AUGMENTATION.draw(length, exact.SEED, epoch)
+    draws = exact.TRANSFORM.draw(length, exact.SEED, epoch)
     images = []
     for example in chosen:
         top, left, flip = draws[example]

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loader import EvalLoader, TrainLoader
-from sources.augmentation import PIECE, Augmentation
+from sources.transform import PIECE, Transform
 
 TIME_BUDGET_S = 10
 RNG = np.random.RandomState(0)
 IMAGES = RNG.randint(0, 256, (23, 3, 8, 6)).astype(np.uint8)
 LABELS = np.arange(23)
-ALL = Augmentation(2, True, True, mean=(10.0, 20.0, 30.0), std=(50.0, 60.0, 70.0))
+ALL = Transform(2, True, True, mean=(10.0, 20.0, 30.0), std=(50.0, 60.0, 70.0))
 
 
 def one_by_one(image, draw):
@@ -26,10 +26,8 @@ def one_by_one(image, draw):
     return (crop - [[[10]], [[20]], [[30]]]) / [[[50]], [[60]], [[70]]]
 
 
-def epoch_of(workers, rank, batch_size, epoch=0, augmentation=ALL):
-    return list(
-        TrainLoader(IMAGES, LABELS, batch_size, workers, rank, 5, augmentation).epoch(epoch)
-    )
+def epoch_of(workers, rank, batch_size, epoch=0, transform=ALL):
+    return list(TrainLoader(IMAGES, LABELS, batch_size, workers, rank, 5, transform).epoch(epoch))
 
 
 def test_a_whole_batch_is_changed_as_its_images_one_by_one():
@@ -78,7 +76,7 @@ def test_augmentation_covers_every_place_and_both_sides_and_differs_by_epoch():
 
 
 def test_without_augmentation_bytes_become_zero_to_one():
-    batch = epoch_of(1, 0, 23, augmentation=Augmentation())[0]
+    batch = epoch_of(1, 0, 23, transform=Transform())[0]
     order = batch.label.asnumpy().astype(int)
     np.testing.assert_allclose(batch.data.asnumpy(), IMAGES[order] / 255, rtol=1e-6)
 

@@ -13,7 +13,7 @@ from networks import fast as fast_network
 from networks.by_name import get_network
 from networks.fast import num_to_whiten
 from sources import synthetic
-from sources.augmentation import Augmentation
+from sources.transform import Transform
 
 TIME_BUDGET_S = 110
 SHORT = ("--data", "synthetic", "--network", "fast", "--num-examples", "1024")
@@ -24,7 +24,7 @@ IMAGES = synthetic.make_images(1000, 0)[0]
 def test_what_the_whitening_puts_out_is_uncorrelated_and_of_equal_size():
     """Its positive half: the other is its negative."""
     net = get_network("fast", 10, (3, 32, 32), [mx.cpu()])
-    images = Augmentation(mean=(120.0,) * 3, std=(60.0,) * 3).scale(IMAGES)
+    images = Transform(mean=(120.0,) * 3, std=(60.0,) * 3).scale(IMAGES)
     net.whiten(images)
     out = net.whitening(mx.nd.array(images)).asnumpy()[:, : fast_network.PATTERNS]
     flat = out.transpose(1, 0, 2, 3).reshape(fast_network.PATTERNS, -1)

@@ -18,14 +18,14 @@ from mxnet.gluon import nn
 from command_line.parse import parse_args
 from loader import EvalLoader, TrainLoader
 from run.trainer import create_trainer
-from sources.augmentation import Augmentation
+from sources.transform import Transform
 from training import CrossEntropy, evaluate, forward_backward, split_batch
 
 RNG = np.random.RandomState(0)
 IMAGES = RNG.randint(0, 256, (49, 3, 8, 8)).astype(np.uint8)
 LABELS = RNG.randint(0, 4, 49)
 GLOBAL_BATCH, STEPS, SEED = 12, 20, 5
-AUGMENTATION = Augmentation(1, True, True)
+TRANSFORM = Transform(1, True, True)
 ONE, TWO, FOUR, MIXED = (1, 1, 1, 1), (2, 2, 2, 2), (4, 4, 4, 4), (1, 4, 2, 3)  # devices of rank 0…
 # Name: examples (48 divide; 46 and 49 leave a last batch of 10 and of 1), devices, optimizer, and
 # where gradients are added up: in shared memory only if all workers have one device.
@@ -77,7 +77,7 @@ def train(net, length, optimizer, place, ctx, store, workers):
         [*options.split(), "--batch-size", str(batch_size), "--num-epochs", str(epochs)]
     )
     share = (batch_size, workers.count, workers.rank, SEED)
-    loader = TrainLoader(IMAGES[:length], LABELS[:length], *share, AUGMENTATION)
+    loader = TrainLoader(IMAGES[:length], LABELS[:length], *share, TRANSFORM)
     trainer = create_trainer(args, net, workers, len(loader))
     loss = CrossEntropy()
     for step in range(epochs * len(loader)):
@@ -102,7 +102,7 @@ def evaluations(net, ctx, workers):
     """Return top-1 and top-2 accuracy, loss and count for each length of the test set."""
     rows = []
     for length in TESTS:
-        share = (7, workers.count, workers.rank, Augmentation())
+        share = (7, workers.count, workers.rank, Transform())
         result = evaluate(EvalLoader(IMAGES[:length], LABELS[:length], *share), net, ctx, 2)
         rows.append([result[k] for k in ("accuracy", "top_k_accuracy", "loss", "num_examples")])
     assert (workers.all_gather(np.ravel(rows)) == np.ravel(rows)).all()

@@ -19,8 +19,8 @@ from command_line.parse import parse_args
 from loader import EvalLoader, create_loaders
 from record_files import png, write, write_pictures
 from sources import records
-from sources.augmentation import Augmentation
 from sources.images import ImageSource
+from sources.transform import Transform
 
 TIME_BUDGET_S = 18
 SHAPE = (3, 32, 32)
@@ -166,7 +166,7 @@ def test_workers_that_stream_see_together_what_one_sees(tmp_path, num_workers):
 def test_a_streamed_test_set_is_seen_once_by_all_workers_together(tmp_path, num_workers, number):
     path = write(tmp_path / "x.rec", range(number))
     loaders = [
-        EvalLoader(*opened(path, num_classes=70), 8, num_workers, rank, Augmentation(shape=SHAPE))
+        EvalLoader(*opened(path, num_classes=70), 8, num_workers, rank, Transform(shape=SHAPE))
         for rank in range(num_workers)
     ]
     seen = [images_and_labels([batch]) for loader in loaders for batch in loader]

@@ -4,7 +4,9 @@ import json
 import os
 import re
 import socket
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Optional
 
 from gluon_dist.checkpoint import files
 from gluon_dist.checkpoint.files import Broken, Entry
@@ -17,19 +19,27 @@ from gluon_dist.setup import environment
 WITHIN = ("data", "seed", "global_batch_size", "steps_per_epoch", "is_async")
 
 
-def asks_for_files(args):
-    """Tell whether the command line, or a restart by the launcher, asks to go on from files."""
-    names_files = args.model_prefix or args.resume not in ("none", "auto")
-    wants = args.load_epoch is not None or args.resume != "none" or environment.is_restarted()
-    return bool(names_files and wants)
+@dataclass(frozen=True)
+class Wanted:
+    """What to go on from: a name of a checkpoint in `resume`, or "auto": the newest, or "none"."""
+
+    prefix: Optional[str]  # of the checkpoints that this training saves
+    resume: str = "none"
+    load_epoch: Optional[int] = None  # of the prefix
+
+    def asks_for_files(self):
+        """Tell whether it, or a restart by the launcher, asks to go on from files."""
+        names_files = self.prefix or self.resume not in ("none", "auto")
+        wants = self.load_epoch is not None or self.resume != "none" or environment.is_restarted()
+        return bool(names_files and wants)
 
 
-def find_candidates(args, job, workers):
+def find_candidates(wanted, job, workers):
     """List the checkpoints to try, the newest first; all workers make this call.
 
     Parameters
     ----------
-    args : argparse.Namespace
+    wanted : Wanted
     job : str
         What tells this job from others.
     workers : Workers
@@ -45,12 +55,12 @@ def find_candidates(args, job, workers):
     UsageError
         If what was asked for is not on worker 0's host.
     """
-    entries, goes_on, missing = candidates(args, job, environment.is_restarted())
+    entries, goes_on, missing = candidates(wanted, job, environment.is_restarted())
     look_elsewhere(entries, missing, goes_on, workers)
     return entries, goes_on
 
 
-def candidates(args, job, restarted):
+def candidates(wanted, job, restarted):
     """List the checkpoints to try, the newest first.
 
     Returns
@@ -61,28 +71,28 @@ def candidates(args, job, restarted):
     missing : str or None
         What was asked for, if it is not here.
     """
-    own = files.find(args.model_prefix) if args.model_prefix else []
-    if args.resume == "auto" and args.load_epoch is None:
-        return own, True, None if own else f"{args.model_prefix}-*.json"
+    own = files.find(wanted.prefix) if wanted.prefix else []
+    if wanted.resume == "auto" and wanted.load_epoch is None:
+        return own, True, None if own else f"{wanted.prefix}-*.json"
     saved = [entry for entry in own if entry.manifest and entry.manifest.job == job]
     if restarted and saved:  # the job goes on from what it has saved, whatever it began with
         return saved, True, None
-    if args.load_epoch is not None:
-        wanted = f"{args.model_prefix}-{files.tag(args.load_epoch)}"
-    elif args.resume == "none":
+    if wanted.load_epoch is not None:
+        name = f"{wanted.prefix}-{files.tag(wanted.load_epoch)}"
+    elif wanted.resume == "none":
         return [], False, None
     else:
-        wanted = re.sub(r"\.(json|params|state)$", "", args.resume)
-    match = re.fullmatch(r"(.+)-(\d{4,})(?:-(\d{5,}))?", wanted, re.DOTALL)
+        name = re.sub(r"\.(json|params|state)$", "", wanted.resume)
+    match = re.fullmatch(r"(.+)-(\d{4,})(?:-(\d{5,}))?", name, re.DOTALL)
     if not match:
-        entries = files.find(wanted)
-        return entries, False, None if entries else f"{wanted}-*.json"
+        entries = files.find(name)
+        return entries, False, None if entries else f"{name}-*.json"
     position = int(match[2]), int(match[3] or 0)
-    if not any(os.path.exists(f"{wanted}.{ending}") for ending in ("json", "params")):
-        return [], False, f"{wanted}.params"
+    if not any(os.path.exists(f"{name}.{ending}") for ending in ("json", "params")):
+        return [], False, f"{name}.params"
     entries = files.find(match[1])
-    named = [e for e in entries if Path(e.name) == Path(wanted)]
-    named = named or [Entry(wanted, *position, error=files.without_manifest(wanted))]
+    named = [e for e in entries if Path(e.name) == Path(name)]
+    named = named or [Entry(name, *position, error=files.without_manifest(name))]
     return named + [e for e in entries if (e.epoch, e.step) < position], False, None
 
 
@@ -103,7 +113,7 @@ def look_elsewhere(entries, missing, may_be_missing, workers, afresh="--resume n
             here = f"only {place_of(newest.name)}" if newer else f"no {place_of(missing)}"
             raise UsageError(
                 f"worker 0 has {here}; worker {rank} has {place}: copy the files to worker 0's "
-                "host, or let worker 0 run where they are ({afresh} starts afresh)"
+                f"host, or let worker 0 run where they are ({afresh} starts afresh)"
             )
     if missing and not may_be_missing:
         raise UsageError(f"there is no {place_of(missing)}")

@@ -1,4 +1,4 @@
-"""Random changes of training images: whole batches are cropped, flipped and scaled with NumPy."""
+"""What is done to images before the network: crop, flip and scale, whole batches with NumPy."""
 
 import ctypes
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ FINE = 2**20  # offsets to draw from if the images have different sizes
 
 
 @dataclass(frozen=True)
-class Augmentation:
+class Transform:
     """Random changes of the training images, and the scaling of all images.
 
     Parameters
