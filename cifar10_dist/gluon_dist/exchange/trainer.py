@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Tuple, Union
 
 from gluon_dist.common import protocols
-from gluon_dist.exchange import optimizer_state
+from gluon_dist.exchange import first_weights, optimizer_state
 from gluon_dist.exchange.choice import check_compression, choose_exchange
 from gluon_dist.exchange.exchange import Exchange, attach_gradients
 from gluon_dist.exchange.freshness import (
@@ -15,7 +15,6 @@ from gluon_dist.exchange.freshness import (
 )
 from gluon_dist.exchange.optimizers import optimizer_class
 from gluon_dist.workers import group
-from gluon_dist.workers.operations import compare
 
 import mxnet as mx
 import numpy as np
@@ -316,43 +315,12 @@ class Trainer(mx.gluon.Trainer):
             optimizer_state.restore(self, facts, arrays, names)
 
     def _share_weights(self):
-        """Give all workers worker 0's weights, now or as soon as their shapes are known.
-
-        MXNet's Trainer does it in its first step, when gradients of other weights are there.
-        """
-        if self._workers.count == 1:
-            return
-        for param in self._ordered:  # also those that the program may begin again
-            vars(param).pop("_init_impl", None)  # of an earlier Trainer
-            param._init_impl = and_then(param._init_impl, self._share, [param])
-        known = [param for param in self._ordered if not param._deferred_init]
-        forms = [f"{param.dtype} {param.shape}" for param in self._ordered]
-        compare(self._workers, "Trainer", *forms)
-        self._share(known)
-
-    def _share(self, params):
-        if not params:
-            return
-        arrays = [param.list_data()[0].asnumpy() for param in params]
-        content, start = self._from_first(b"".join(array.tobytes() for array in arrays)), 0
-        for param, array in zip(params, arrays):
-            stop = start + array.nbytes
-            values = np.frombuffer(content[start:stop], array.dtype).reshape(array.shape)
-            start = stop
-            for data in param.list_data():
-                data[:] = mx.nd.array(values, dtype=array.dtype)
+        """Give all workers worker 0's weights, now or as soon as their shapes are known."""
+        first_weights.share(self._workers, self._ordered, self._from_first)
 
     def _from_first(self, content):
-        """Give every worker the bytes of worker 0, all of one length, by the first value of a key.
-
-        So they travel once to the servers and once to each worker.
-        """
-        key, store = self._workers.take_keys(1), self._workers.store
-        filled = content + bytes(-len(content) % 4)
-        buffer = mx.nd.array(np.frombuffer(filled, np.float32), dtype="float32")
-        store.init(key, buffer)
-        store.pull(key, out=buffer)
-        return buffer.asnumpy().tobytes()
+        """Give every worker the bytes of worker 0, all of one length."""
+        return first_weights.by_key(self._workers, content)
 
     def _require_shapes(self):
         waiting = [param.name for param in self._params if param._deferred_init]
@@ -438,13 +406,3 @@ class Trainer(mx.gluon.Trainer):
         for param in self.learned if hasattr(self, "_amp_loss_scaler") else ():
             mark(param, [False] * len(self.devices))
         self._marks.set_aside_others()
-
-
-def and_then(function, following, *arguments):
-    """Return a function that calls one, and then another with these arguments."""
-
-    def both(*args, **kwargs):
-        function(*args, **kwargs)
-        following(*arguments)
-
-    return both
