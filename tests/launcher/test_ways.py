@@ -9,6 +9,7 @@ import pytest
 
 from gluon_launch.job.advice import fitting
 from gluon_launch.job.job import ROLES
+from gluon_launch.job.statuses import UsageError
 from gluon_launch.options.plan import plan
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
 from gluon_launch.starting.batch import BatchSystem
@@ -27,29 +28,29 @@ BATCH_SYSTEMS = [way for way in WAYS.values() if isinstance(way, BatchSystem)]
 ALLOCATION = {"SLURM_JOB_ID": "7", "PE_HOSTFILE": "unread"}
 
 
-class Rsh(Way):
+class Least(Way):
     """A new way of starting: the least that one must say."""
 
-    name, programs, package = "rsh", ("rsh",), "rsh-client"
+    name, programs, package = "least", ("least",), "least-client"
 
     def supervisor(self, host, job):
-        return ["rsh", host.name, f"exec python3 -I -c '{REMOTE_PYTHON}'"], None
+        return ["least", host.name, f"exec python3 -I -c '{REMOTE_PYTHON}'"], None
 
 
-each_way = pytest.mark.parametrize("way", [*WAYS.values(), Rsh()], ids=[*WAYS, "rsh"])
+each_way = pytest.mark.parametrize("way", [*WAYS.values(), Least()], ids=[*WAYS, "least"])
 each_batch_system = pytest.mark.parametrize("way", BATCH_SYSTEMS, ids=lambda way: way.name)
 
 
 @pytest.fixture(autouse=True)
 def new_row(monkeypatch):
-    monkeypatch.setitem(WAYS, "rsh", Rsh())
+    monkeypatch.setitem(WAYS, "least", Least())
 
 
 def test_a_way_of_one_method_runs_a_job(tmp_path, monkeypatch, capsys):
-    (tmp_path / "rsh").write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
-    (tmp_path / "rsh").chmod(0o755)
+    (tmp_path / "least").write_text('#!/bin/sh\nshift\nexec sh -c "$*"\n')
+    (tmp_path / "least").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    words = ["-n", "1", "--launcher", "rsh", "-H", "d1,", "--no-prepare", "echo I am $DMLC_ROLE"]
+    words = ["-n", "1", "--launcher", "least", "-H", "d1,", "--no-prepare", "echo I am $DMLC_ROLE"]
     assert main(words) == 0
     assert "[worker 0 d1] I am worker\n" in capsys.readouterr().out
 
@@ -94,6 +95,26 @@ def test_what_another_job_has_left_over_changes_no_supervisor(name, monkeypatch)
     job = job_of(WAYS[name])
     environ = set(job.way.supervisor(job.hosts[0], job)[1])
     assert kept < environ and not environ.intersection(left_over)
+
+
+@each_way
+def test_a_way_that_copies_has_a_shell_for_rsync(way):
+    if "sync_dst_dir" in way.options:
+        job = job_of(way)
+        assert way.remote_shell(job.hosts[-1], job)
+
+
+@each_way
+@pytest.mark.parametrize("what, host", [("port", "d1:22,"), ("user", "me@d1,")])
+def test_a_host_has_a_port_or_a_user_only_where_the_way_heeds_it(way, what, host):
+    if "hostfile" not in way.options:
+        return
+    words = ["-n", "1", "--launcher", way.name, "-H", host, "--dry-run", "true"]
+    if what in way.logins:
+        assert getattr(plan(parse_args(words), {}).hosts[0], what)
+    else:
+        with pytest.raises(UsageError, match=f"--launcher {way.name} takes no {what}: leave it"):
+            plan(parse_args(words), {})
 
 
 @each_way

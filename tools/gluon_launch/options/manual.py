@@ -32,7 +32,7 @@ hosts
   MXNet in that Python. With --sync-dst-dir the command and MXNet are looked for after the copy.
   --check only checks, also whether rsync can copy, and shows what would come with the copy.
 
-batch systems
+ways of starting
 """
     + "".join(way.about for way in WAYS.values())
     + """\
@@ -40,8 +40,8 @@ batch systems
     --wait, --test-only and the like.
   Without -H, --launcher ssh also takes the hosts of an allocation: SLURM_JOB_NODELIST, PE_HOSTFILE,
     PBS_NODEFILE, LSB_DJOB_HOSTFILE, LSB_HOSTS.
-  The hosts must share this folder; --sync-dst-dir is for ssh and mpi. Output goes to
-    launch-SYSTEM-ID.out and .err here, or in --job-dir.
+  The hosts of batch systems must share this folder. Output goes to launch-SYSTEM-ID.out and .err
+    here, or in --job-dir.
   A submitted job belongs to the system: if this launcher is killed, the job goes on. INT (Ctrl-C)
     or TERM asks it to save and end, a second one cancels it. When the system wants the job to end,
     the workers get TERM and --grace seconds to save. A job that then ends with 75, and that nobody

@@ -85,6 +85,7 @@ class Ssh(Way):
     name = "ssh"
     programs, package = ("ssh",), "openssh-client"
     options = ("sync_dst_dir", "ssh_option", "hostfile", "interface")
+    logins = ("port", "user")
     hints = HINTS
     uses_ssh = True
 
@@ -96,9 +97,6 @@ class Ssh(Way):
 
     def remote_shell(self, host, job):
         return ssh_argv(host, job.options)
-
-    def check_logins(self, hosts):
-        """Ports and users are ssh's own."""
 
     def doubtful(self, connections):
         return sharing(connections)

@@ -26,9 +26,12 @@ class Way(abc.ABC):
     """A way to start the supervisor of each host."""
 
     name = None  # what `--launcher` calls it
-    about = ""  # its lines in `--help`
+    about = ""  # its lines in `--help`, under "ways of starting"
     programs, package = (), None  # what it runs here, and the package that has that
-    options = ("hostfile", "interface")  # of those that not all ways know
+    # Of the command line's options those that not all ways know; `sync_dst_dir`, with which
+    # rsync copies, needs `remote_shell`.
+    options = ("hostfile", "interface")
+    logins = ()  # what of a host it heeds beside the name: "port", "user"
     flags = ()  # each a `Flag`: options of its own
     hints = ()  # rows as those of `telling/hints.py`, for what only its programs say
     # By the pattern of a `--launcher-option` why it is not passed on: with it the programs would
@@ -63,8 +66,10 @@ class Way(abc.ABC):
     def check_logins(self, hosts):
         """Raise a `UsageError` if a host is given with a port or a user that it cannot heed."""
         for host in hosts:
-            if host.port or host.user:
-                raise UsageError(f"{host}: port and user are for --launcher ssh: leave them out")
+            for what in ("port", "user"):
+                if getattr(host, what) and what not in self.logins:
+                    advice = f"--launcher {self.name} takes no {what}: leave it out"
+                    raise UsageError(f"{host}: {advice}")
 
     def folder(self, options):
         """Where the command runs: where the launcher was started."""
@@ -91,7 +96,7 @@ class Way(abc.ABC):
         return []
 
     def reach(self, host, job, command):
-        """The words that run a command on a host, with its standard input.
+        """The words that run a command on a host, with its standard input, quoted as it needs.
 
         None: the user does it by hand, and `--dry-run` prints what to paste.
         """
