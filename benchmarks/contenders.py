@@ -71,6 +71,10 @@ def run(*commands, env=None):
             text = "".join(line for _, line in lines)
             raise RuntimeError(f"{' '.join(process.args)}: status {process.returncode}\n{text}")
         found.append(read(lines, start))
+    for process, figures in zip(running, found):
+        if figures.keys() != found[0].keys():
+            names = ", ".join(figures.keys() ^ found[0].keys())
+            raise RuntimeError(f"{' '.join(process.args)}: not all programs printed {names}")
     means = {name: statistics.mean(f[name] for f in found) for name in found[0]}
     return dict(means, seconds=seconds)
 

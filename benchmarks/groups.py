@@ -4,7 +4,8 @@ import shutil
 import statistics
 import sys
 from functools import partial
-from pathlib import Path
+
+from gluon_dist.common.processor import processor_flags
 
 from comparison import Group, Row, compared, figures, there_and_back
 from contenders import (
@@ -23,7 +24,7 @@ from rungs import RUNGS
 
 # A setting of malloc's: gluon_dist sets no other when it finds one.
 PLAIN_MALLOC = {"GLIBC_TUNABLES": "glibc.malloc.arena_test=8"}
-FLAGS = {*Path("/proc/cpuinfo").read_text().split()}
+FLAGS = processor_flags()
 # MXNet refuses bfloat16 on other processors.
 DTYPES = ("float32", "bfloat16")[: 1 + ("avx512bw" in FLAGS)]
 PEAK = partial(run, [sys.executable, "benchmarks/peak.py"])

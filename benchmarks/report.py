@@ -29,18 +29,21 @@ def where():
     is_changed = commit and _printed("git", "status", "--porcelain", "--", *MEASURED)
     return {
         "date": datetime.date.today().isoformat(),
-        "machine": machine(Path("/proc/cpuinfo").read_text()) or platform.processor(),
+        "machine": machine() or platform.processor(),
         "python": platform.python_version(),
         "commit": commit + ("+" if is_changed else ""),
         "torch": _printed(str(PEERS_PYTHON), "-c", TORCH_VERSION),
     }
 
 
-def machine(cpuinfo):
+def machine(cpuinfo=None):
     """Name the processors of a ``/proc/cpuinfo``: ``2 x AMD EPYC, family 25 model 1``.
 
     Processors of one name can be of different generations. Empty if they have no name.
     """
+    if cpuinfo is None:
+        path = Path("/proc/cpuinfo")  # of Linux
+        cpuinfo = path.read_text() if path.exists() else ""
     pairs = re.findall(r"^(.*?)\s*: *(.*)$", cpuinfo, re.MULTILINE)
     fields, count = dict(pairs), [key for key, _ in pairs].count("model name")
     if not count:

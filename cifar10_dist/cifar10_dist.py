@@ -10,8 +10,8 @@ Two workers and two servers on this machine, then on the hosts of a file:
     python ../tools/launch.py -n 2 -s 2 -H ../hosts --sync-dst-dir DIR "python cifar10_dist.py"
 
 Read ``train`` from top to bottom: it is the lesson. What a step does stands in ``training.py``,
-``workers.py``, ``loader.py`` and ``sampler.py`` beside it. A launcher starts this same file in
-every role; servers and the scheduler never return from its first import.
+``loader.py`` and ``sampler.py`` beside it, and in ``gluon_dist/``. A launcher starts this same file
+in every role; servers and the scheduler never return from its first import.
 """
 
 import gluon_dist as gd  # first: before mxnet
@@ -63,7 +63,7 @@ def train(args, session):
     workers = Workers(gd.store(args.kv_store))
     train_loader, test_loader = create_loaders(args, images, workers)  # of this worker's part
     settings = {"data": images.fingerprint, **options_of(args), **versions()}
-    workers.agree(settings)  # a worker with others ends the job
+    workers.agree(settings)  # if they differ, the job ends here
 
     # From a checkpoint, or from the beginning. Parameters first; the optimizer's state below.
     net = create_network(args, ctx, images)

@@ -91,7 +91,7 @@ class TrainLoader:
 
     def epoch(self, epoch, first_step=0):
         """Yield the :class:`Batch` of every step of an epoch, prepared ahead by a thread."""
-        return _one_ahead(self.batches(epoch, first_step))
+        return one_ahead(self.batches(epoch, first_step))
 
     def batches(self, epoch, first_step=0):
         """Yield the :class:`Batch` of every step of an epoch from ``first_step`` on."""
@@ -147,7 +147,7 @@ def _as_float(labels):
     return array
 
 
-def _one_ahead(batches):
+def one_ahead(batches):
     """Yield from an iterator whose next item a thread prepares meanwhile."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, batches, None)

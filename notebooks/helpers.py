@@ -70,12 +70,13 @@ def _first_free(name):
     build.mkdir(exist_ok=True)
     for number in itertools.count(1):
         folder = f"{name}-{number}" if number > 1 else name
-        try:
+        with contextlib.suppress(PermissionError):  # another user's
             lock = open(build / f"{folder}.lock", "wb")  # noqa: SIM115  open as long as we live
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return Path("build", folder), lock
-        except (BlockingIOError, PermissionError):  # another kernel's, another user's
-            pass
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return Path("build", folder), lock
+            except BlockingIOError:  # another kernel's
+                lock.close()
 
 
 def run(*words, timeout_s=170, **environ):

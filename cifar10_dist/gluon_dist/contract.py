@@ -34,5 +34,4 @@ SAVE_GRACE_S = 15  # what workers get to save in, unless --grace says otherwise
 # A checkpoint is PREFIX-TAG with these endings. The manifest names the other files.
 MANIFEST_ENDING = ".json"
 PARAMS_ENDING = ".params"
-STATE_ENDING = ".state"
 MANIFEST_FORMAT = "cifar10_dist checkpoint 1"

@@ -16,7 +16,9 @@ def profiled(path, rank):
     name = target.with_name(f"rank{rank}_{target.name}" if rank else target.name)
     mx.profiler.set_config(profile_all=True, filename=str(name), continuous_dump=False)
     mx.profiler.set_state("run")
-    yield
-    mx.nd.waitall()
-    mx.profiler.set_state("stop")
-    mx.profiler.dump()
+    try:
+        yield
+        mx.nd.waitall()
+    finally:
+        mx.profiler.set_state("stop")
+        mx.profiler.dump()

@@ -115,7 +115,7 @@ class Progress:
             Learning rate of the last step.
         more : dict of str to float, optional
             Further numbers for the row, such as those of
-            :meth:`asynchronous.AsyncTrainer.measure_staleness`.
+            :meth:`gluon_dist.Trainer.measure_staleness`.
         """
         more = more or {}
         seconds = time.time() - self._epoch_start
@@ -152,6 +152,8 @@ class Progress:
             p.list_data()[0].size for p in net.collect_params().values() if p.grad_req != "null"
         ]
         peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # Linux counts in kB
+        if sys.platform == "darwin":  # in bytes
+            peak_mb /= 1024
         self.say(f"Parameters: {sum(learned)}\nPeak memory: {peak_mb:.1f} MB")
 
     def say(self, line):

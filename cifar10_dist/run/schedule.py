@@ -45,7 +45,7 @@ def scaled_learning_rate(lr, scale, update_size):
     scale : {'none', 'sqrt', 'linear', 'staleness'}
         ``linear``: Goyal et al. 2017, arXiv 1706.02677. ``sqrt``: Krizhevsky 2014,
         arXiv 1404.5997; the usual choice for Adam. ``staleness`` changes nothing here, see
-        :func:`asynchronous.allow_for_staleness`.
+        :func:`staleness.allow_for_staleness`.
     update_size : int
         Examples in one update: the global batch; in asynchronous training one worker's batch.
     """

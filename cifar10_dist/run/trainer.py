@@ -35,8 +35,13 @@ def create_trainer(args, net, workers, steps_per_epoch, steps_done=0):
     params, (kind, options) = net.collect_params(), choose_optimizer(args, workers)
     updates = steps_per_epoch * (workers.count if workers.is_async else 1)  # of an epoch
     schedule = create_schedule(
-        *(args.lr_schedule, options["learning_rate"], updates, args.num_epochs),
-        *(args.warmup_epochs, args.lr_factor, args.lr_step_epochs),
+        args.lr_schedule,
+        options["learning_rate"],
+        updates,
+        args.num_epochs,
+        warmup_epochs=args.warmup_epochs,
+        factor=args.lr_factor,
+        at=args.lr_step_epochs,
     )
     if workers.is_async:  # the servers have the schedule, where the pushes of all workers count
         rest = ResumedScheduler(schedule, steps_done * workers.count)
@@ -46,8 +51,14 @@ def create_trainer(args, net, workers, steps_per_epoch, steps_done=0):
         learned = [param for _, param in sorted(params.items()) if param.grad_req != "null"]
         lookahead = Lookahead(learned, args.lookahead, steps_per_epoch * args.num_epochs)
     trainer = PlannedTrainer(
-        *(params, kind(**options), workers.store, compression_params(args, workers)),
-        *(schedule, steps_done, lookahead, args.allreduce == "auto"),
+        params,
+        kind(**options),
+        workers.store,
+        compression_params(args, workers),
+        schedule=schedule,
+        steps_done=steps_done,
+        lookahead=lookahead,
+        may_share=args.allreduce == "auto",
     )
     if args.dtype == "float16":  # its losses are scaled
         amp.init_trainer(trainer)
@@ -111,8 +122,11 @@ class PlannedTrainer(Trainer):
 
     def _choose_exchange(self):
         found = choose_exchange(
-            *(self._workers, self.devices, self._in_order, self._compression_params),
-            self._may_share,
+            self._workers,
+            self.devices,
+            self._in_order,
+            self._compression_params,
+            may_share=self._may_share,
         )
         return Timed(found) if self._workers.count > 1 else found
 

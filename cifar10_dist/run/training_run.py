@@ -55,11 +55,17 @@ class TrainingRun:
     def __init__(self, args, start, net, trainer, workers, session):
         self._args, self._start, self._net = args, start, net
         self._trainer, self._workers, self._stopper = trainer, workers, session.stopper
-        facts = dict(start.facts, versions=all_versions())
-        symbol = network_json(net) if args.model_prefix else None
         self._saver = Saver(
-            *(args.model_prefix, args.save_period, args.keep),
-            *(facts, start, net, symbol, trainer, workers, session),
+            args.model_prefix,
+            period=args.save_period,
+            keep=args.keep,
+            facts=dict(start.facts, versions=all_versions()),
+            start=start,
+            net=net,
+            symbol=network_json(net) if args.model_prefix else None,
+            trainer=trainer,
+            workers=workers,
+            session=session,
         )
         self._epoch, self._steps_done = start.epoch, start.step  # where the loop is
         self.is_over, self._queued = False, deque()

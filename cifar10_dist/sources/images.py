@@ -153,8 +153,9 @@ def _read_records(args):
     pairs = [(images, records.RecordLabels(images, args.num_classes)) for images in (train, test)]
     whole = bool(args.random_crop)  # of the training images
     if train.decoded_bytes(whole) + test.decoded_bytes() <= args.max_data_gb * 1e9:
-        decoded = records.decode(*pairs[0], whole), records.decode(*pairs[1])
-        pairs = decoded if None not in decoded else pairs
+        decoded = records.decode(*pairs[0], whole)
+        if decoded:
+            pairs = decoded, records.decode(*pairs[1])
     return name, (*pairs[0], *pairs[1])
 
 

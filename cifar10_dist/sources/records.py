@@ -194,7 +194,7 @@ class RecordLabels:
 
 
 def decode(images, labels, whole=False):
-    """Decode all images of a file at once.
+    """Decode all images of a file at once; None if whole images have different sizes.
 
     Parameters
     ----------
@@ -207,7 +207,6 @@ def decode(images, labels, whole=False):
     -------
     images : ndarray of uint8, shape (records, C, H, W)
     labels : ndarray of int32, shape (records,)
-        Both are None if whole images have different sizes.
     """
     shape = images[[0]][0].shape if whole else images.image_shape
     arrays = np.empty((len(images),) + shape, np.uint8)

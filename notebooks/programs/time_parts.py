@@ -5,6 +5,7 @@ such as 64,32, are several to be timed one after the other. Rank 0 prints a line
 With ``--profile FILE`` it also writes traces, of the workers and of the servers.
 """
 
+import argparse
 import contextlib
 import json
 import os
@@ -39,8 +40,8 @@ def main():
     workers = Workers(store)
     trainer = create_trainer(args, net, workers, steps_per_epoch=1000)
     for size in map(int, os.environ.get("SIZES", str(args.batch_size)).split(",")):
-        args.batch_size = size
-        job = create_loaders(args, images, workers)[0], net, CrossEntropy(), ctx, trainer, workers
+        sized = argparse.Namespace(**{**vars(args), "batch_size": size})
+        job = create_loaders(sized, images, workers)[0], net, CrossEntropy(), ctx, trainer, workers
         facts = {"workers": workers.count, "rank": workers.rank, "batch": size}
         facts["step_s"] = time_steps(*job)
         if not workers.is_async:  # there, pushing and updating are one

@@ -81,6 +81,7 @@ def test_a_bucket_is_full_when_it_has_its_bytes_and_keeps_the_order_of_the_layer
 @pytest.mark.parametrize(
     ("width", "servers", "sizes"),
     [
+        (60, 0, [7 * 3600]),  # Horovod, and a store of this process alone
         (60, 1, [7 * 3600]),
         (60, 2, [7 * 3600]),  # two small messages take longer than one
         (200, 1, [7 * 40000]),

@@ -33,7 +33,7 @@ def small_network(*layers):
 
 @pytest.fixture
 def begin():
-    """A function that makes a :class:`Run` as the program does, of one worker."""
+    """A function that makes a :class:`TrainingRun` as the program does, of one worker."""
     sessions = []
 
     def create(*flags, net=None, epoch=0, step=0):

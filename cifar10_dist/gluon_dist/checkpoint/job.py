@@ -507,7 +507,9 @@ def _named(value, kind, what):
     if not found:
         raise ValueError(f"{what}: an empty dict")
     for key, each in found.items():
-        if not isinstance(key, str) or ":" in key or not isinstance(each, kind):
+        if not isinstance(key, str) or ":" in key:
+            raise ValueError(f"{what}: {key!r} is no name: take a text without a colon")
+        if not isinstance(each, kind):
             name = f"gluon_dist.{kind.__name__}" if kind is Trainer else kind.__name__
-            raise ValueError(f"{what} must be a {name} or a dict of these, not {value!r}")
+            raise ValueError(f"{what} must be a {name} or a dict of these, not {each!r}")
     return found

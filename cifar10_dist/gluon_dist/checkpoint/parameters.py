@@ -22,7 +22,7 @@ def load(net, path, content):
 
     Raises
     ------
-    checkpoint.Broken
+    gluon_dist.checkpoint.manifest.Broken
         If they are not the parameters of this network.
     """
     try:

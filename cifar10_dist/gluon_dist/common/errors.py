@@ -40,6 +40,8 @@ class NotSaved(OSError):
 class Diverged(Exception):
     """The training cannot go on, with no mistake in the program; the message says why."""
 
+    exit_status = 1
+
 
 def last_line(error: BaseException) -> str:
     """Return the last line of an error's message, cut if it is long; its kind if it has none."""

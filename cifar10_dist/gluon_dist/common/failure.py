@@ -8,7 +8,7 @@ import sys
 import time
 import traceback
 
-from gluon_dist.common.errors import Diverged, UsageError
+from gluon_dist.common.errors import Diverged, UsageError, last_line
 from gluon_dist.common.messages import say
 
 FOLLOWS_S = 5  # after another worker's failure; a launcher has told of that, and stopped all
@@ -48,7 +48,7 @@ def _tell(error, program):
     """Print what ended the program; return the exit status."""
     if isinstance(error, (UsageError, Diverged)):
         say(f"error: {error}", program)
-        return 2 if isinstance(error, UsageError) else 1
+        return error.exit_status
     if isinstance(error, KeyboardInterrupt):
         say("interrupted", program)
         return 130
@@ -57,7 +57,7 @@ def _tell(error, program):
             print(error.code, file=sys.stderr)
         return error.code if isinstance(error.code, int) else int(error.code is not None)
     if isinstance(error, MemoryError) or re.search("out of memory|bad_alloc", str(error)):
-        reason = (str(error).strip().splitlines() or ["no more to be had"])[-1][:200]
+        reason = last_line(error) if str(error).strip() else "no more to be had"
         say(f"error: out of memory: {reason}; try smaller sizes", program)
         return 1
     if "Horovod has been shut down" in str(error):

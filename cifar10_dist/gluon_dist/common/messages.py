@@ -30,7 +30,7 @@ def report(line):
 
 
 def _script():
-    """Return the name of the user's program; of a notebook or a line for Python, the package's."""
+    """Return the name of the user's program; without one, as in a notebook, the package's."""
     name = os.path.basename(sys.argv[0])
-    is_script = name.endswith(".py") and name != "ipykernel_launcher.py"
+    is_script = name.endswith(".py") and name not in ("ipykernel_launcher.py", "__main__.py")
     return name if is_script else "gluon_dist"

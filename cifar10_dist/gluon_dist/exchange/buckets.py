@@ -101,7 +101,9 @@ class Buckets(Exchange):
 def _default_bytes(params):
     """Return the bytes of a bucket; a small network gets as many buckets as there are servers."""
     size = sum(param.list_data()[0].size for param in params)
-    return BUCKET_BYTES if size >= UNCUT else max(LEAST_BYTES, -(-4 * size // num_servers()))
+    if size >= UNCUT:
+        return BUCKET_BYTES
+    return max(LEAST_BYTES, -(-4 * size // max(1, num_servers())))  # none: Horovod, one process
 
 
 def _spans(params):

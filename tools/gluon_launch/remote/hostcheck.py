@@ -86,9 +86,12 @@ def check_mxnet(program):
     """The versions of the command's Python and its MXNet, what is wrong, and is Horovod there."""
     if not re.match(r"python[\d.]*$", os.path.basename(program)):
         return None, None, None, True  # a script may run anything
-    done = subprocess.run(  # noqa: UP022  Python 3.6
-        [program, "-c", LOOK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60
-    )
+    try:
+        done = subprocess.run(  # noqa: UP022  Python 3.6
+            [program, "-c", LOOK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60
+        )
+    except subprocess.TimeoutExpired:
+        return None, None, f"{program}: no answer within 60 s", True
     found = dict(re.findall(r"(\w+)==(\S+)", done.stdout.decode("utf-8", "replace")))
     if "mxnet" in found:
         return found.get("python"), found["mxnet"], None, found.get("horovod") == "True"
@@ -97,12 +100,13 @@ def check_mxnet(program):
 
 
 def check_reach(address):
-    """Can the scheduler's port be reached from here?"""
+    """Why the scheduler's port cannot be reached from here, or None."""
     host, port = address.rsplit(":", 1)
     try:
         socket.create_connection((host, int(port)), timeout=5).close()
     except OSError as error:
         return f"{address}: {error.strerror or error} (a firewall?)"
+    return None
 
 
 def main(directory, create, program, by_shell, address, horovod):

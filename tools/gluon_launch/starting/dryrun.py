@@ -113,7 +113,7 @@ def is_here(job):
 
 
 def _facts(job, host, processes):
-    """Lines that set $root, the address of the scheduler, and what only the host knows: `ASK`."""
+    """Lines that set $root, the address of the scheduler, and what only the host knows: `_ask`."""
     first = job.hosts[0]
     wanted = job.way.wanted(first, job) if job.way.login(first, job) else ""
     root = f': "${{root:?set it first: the IPv4 address of {first}}}"'

@@ -13,7 +13,7 @@ import sys
 import time
 
 from gluon_launch.job.masking import ABOUT_HIDDEN, is_secret, mask_words
-from gluon_launch.job.statuses import SAVED
+from gluon_launch.job.statuses import SAVED, USAGE
 from gluon_launch.starting.batch import Refused, run
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
@@ -207,7 +207,7 @@ def submit(job, text, words, environ, console, requests):
         submitted = job.way.submit(text, words, folder, environ)
     except FileNotFoundError as error:
         console.say(job.way.why_not(error.filename, error))
-        return 2
+        return USAGE
     except Refused as refused:
         console.say(f"{job.way.title} does not take the job: {refused}")
         return refused.status

@@ -82,7 +82,7 @@ FIX = {
     "network": [("open the port between the hosts", None),
                 (", or choose it with --port, --interface", "--interface")],
     "space": "make room there",
-    "python": "run `launch.py --no-check …` to start without",
+    "python": "--no-check starts without",
 }  # fmt: skip
 
 # Said of workers that made no dist store, or whose MXNet nothing has made right.

@@ -109,7 +109,7 @@ class Record:
         """Write job.json, whole or not at all."""
         self.data.update(facts)
         self.data["attempts"] = [
-            {"number": number, "processes": [*map(_row, members.values())], "outcome": None}
+            {"number": number, "processes": [*map(_row, members.values())]}
             for number, members in self.tries.items()
         ]
         if self.folder:

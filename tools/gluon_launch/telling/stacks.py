@@ -11,7 +11,7 @@ _THREAD = re.compile(r"(Current thread|Thread) 0x[0-9a-f]+ .*\(most recent call 
 _FRAME = re.compile(r'  File "(.*)", line \d+ in (.*)$')
 MODULES = "Extension modules: "  # below the stacks, thousands of characters
 _IMPORTS = "<frozen importlib"
-# Where a server or the scheduler waits, in MXNet and in cifar10_dist.
+# Where a server or the scheduler waits, in MXNet and in gluon_dist.
 _SERVES = re.compile(r"/kvstore/kvstore_server\.py:run$|/parameter_server\.py:serve_if_told$")
 # Where a thread waits for another one, in Python's own library.
 _IDLES = re.compile(

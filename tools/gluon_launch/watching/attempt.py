@@ -48,12 +48,11 @@ class Attempt:
             port = self.find_port(root)
             if self.prepare:
                 self.prepare_hosts(f"{root}:{port}")
-                if self.job.options.check:
-                    return
-            self.start(root, port, addresses)
-            while not self.outcome.failure and self.members.living("worker"):
-                self.watch.step()
-            self.finish()
+            if not self.job.options.check:
+                self.start(root, port, addresses)
+                while not self.outcome.failure and self.members.living("worker"):
+                    self.watch.step()
+                self.finish()
         finally:
             self.leave()
             over.set()
@@ -148,12 +147,12 @@ class Attempt:
             orders[connection] = "start", question
         ended = self.watch.ask("exit", orders)
         files = contents.look(job.source, job.options).sizes if is_before_copy else {}
-        needed, brought = sum(files.values()), files if job.options.check else ()
+        needed, listed = sum(files.values()), files if job.options.check else ()
         rows, fixes = [], []
         for c in orders:
             status = ended[c]["status"]
             found = preflight.judge(
-                c.host, c.ready, c.answers, status, needed, brought, job.way.knows
+                c.host, c.ready, c.answers, status, needed, listed, job.way.knows
             )
             self.record.host(c.host, mxnet=found.mxnet)
             rows.append(found.row)
@@ -204,9 +203,9 @@ class Attempt:
             self.record.open(process)
             processors = connection.ready["processors"]
             address = addresses[process.host]
+            interface = self.interfaces.get(process.host)
             env = process_environment(
-                *(job, process, root, port, address, processors, number),
-                interface=self.interfaces.get(process.host),
+                job, process, root, port, address, processors, number, interface=interface
             )
             command = job.way.shielded(process.role, job.argv)
             connection.order(
