@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # The lesson, and what notebooks start, import and look at: none of it is installed.
 FOLDERS = ("cifar10_dist", "notebooks/programs", "notebooks/experiments", "benchmarks", "tools")
 sys.path += [str(ROOT / folder) for folder in FOLDERS]
+os.environ["NO_COLOR"] = "1"  # Jupyter asks for colours, and cells read what programs print
 STARTED = time.time()
 OWN = {}  # the folders of this kernel, by name: path, and the open file that says whose they are
 # The face of shown code: its colours are fixed, and the page around it may be light or dark.

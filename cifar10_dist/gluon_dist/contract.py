@@ -23,6 +23,7 @@ LOCAL_WORKERS = "LAUNCH_LOCAL_WORKERS"  # workers on this host
 LOCAL_RANK = "LAUNCH_LOCAL_RANK"  # this worker's place among them, from 0
 RANK = "LAUNCH_WORKER_ID"
 IGNORE_ERRORS = "LAUNCH_IGNORE_SERVER_ERRORS"  # of updates
+PROGRESS = "LAUNCH_PROGRESS"  # workers are to show a bar: the launcher draws it on its terminal
 PREPARED = "LAUNCH_PREPARED"  # a file: the process that MXNet was made ready in writes its number
 
 # Exit statuses.

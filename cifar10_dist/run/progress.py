@@ -6,12 +6,16 @@ import time
 
 from gluon_dist.common.finite import warn_of_loss
 from gluon_dist.common.messages import report
+from gluon_dist.setup import environment
 
 import mxnet as mx
 from tqdm import tqdm
 
 from run.metrics import Metrics
 from run.scores import Scores
+
+QUEUED = 3  # steps that are asked for before the first is computed
+FIRST = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<?]"  # without a rate
 
 
 class Progress:
@@ -57,8 +61,7 @@ class Progress:
     def epoch_started(self, epoch):
         """Start the clocks, and the bar on a terminal."""
         self._start_clocks()
-        if self.is_first and sys.stderr and sys.stderr.isatty():
-            self._bar = tqdm(total=self.num_steps, desc=f"Epoch {epoch}", unit="batch", leave=False)
+        self._begin_bar(epoch, FIRST)
 
     def batch_done(self, epoch, steps_done, outputs, labels):
         """Count a batch; now and then print MXNet's speed line, of this worker's examples."""
@@ -67,8 +70,12 @@ class Progress:
             self.say(f"First batch at {time.time():.3f}")
             self._tells_first = False
         self._scores.add(outputs, labels)
+        self._steps += 1
         if self._bar is not None:
             self._bar.update()
+            if self._steps == QUEUED:  # MXNet has computed none of them yet
+                self._bar.close()
+                self._begin_bar(epoch, initial=steps_done)
         if steps_done % self.disp_batches == 0 or steps_done == self.num_steps:
             seen, right = self._scores.collect()
             seconds = time.time() - self._start
@@ -79,6 +86,20 @@ class Progress:
                 scored = f"\taccuracy={right / max(seen, 1):f}" if outputs else ""  # not --test-io
                 self.say(f"{line} samples/sec{scored}")
             self._start = time.time()
+
+    def _begin_bar(self, epoch, form=None, initial=0):
+        """Begin a bar, whose rate counts from here: the first worker's, or each one's."""
+        is_alone = self.is_first and sys.stderr and sys.stderr.isatty()
+        if is_alone or environment.shows_progress():
+            self._bar = tqdm(
+                total=self.num_steps,
+                desc=f"Epoch {epoch}",
+                unit="batch",
+                leave=False,
+                mininterval=0.5,
+                initial=initial,
+                bar_format=form,
+            )
 
     def read(self, batches):
         """Yield from an iterator, and time how long it is waited for."""
@@ -171,3 +192,4 @@ class Progress:
         self._epoch_start = self._start = time.time()
         self._scores.begin()
         self._reading_s, self._trained_s = 0.0, None
+        self._steps = 0  # of this epoch, in this process

@@ -15,6 +15,7 @@ from run.profiling import profiled
 from run.progress import Progress
 from run.seeds import draws_numbers, seed_step
 from run.slow_worker import SlowWorker
+from run.summary import Summary
 from run.trainer import explain_choices
 from run.versions import all_versions
 
@@ -70,6 +71,7 @@ class TrainingRun:
         self._epoch, self._steps_done = start.epoch, start.step  # where the loop is
         self.is_over, self._queued = False, deque()
         self._seconds, self._counts, self._steps = 0.0, (), ()  # of an epoch, see save_if_stopped
+        self._summary = Summary(workers.count)
         self._slow_worker = SlowWorker()
         self._advice = "try a lower --lr"  # against infinite weights
         if args.gc_type == "fp16":
@@ -167,6 +169,7 @@ class TrainingRun:
         has_reached = bool(result and target and accuracy >= target)
         if has_reached:
             self._progress.say(f"Epoch {epoch}: reached --target-accuracy {target:g}")
+        self._summary.epoch_done(epoch, accuracy)
         is_last = has_reached or self._is_last(epoch)
         self.is_over = self._saver.epoch_done(epoch + 1, is_last, accuracy=accuracy)
 
@@ -175,7 +178,10 @@ class TrainingRun:
         if self._args.benchmark and self._workers.rank == 0:
             self._progress.report_size(self._net)
         self._progress.close()
-        return self._saver.finish()  # nobody leaves while others still need the servers
+        status = self._saver.finish()  # nobody leaves while others still need the servers
+        if status == 0 and self._workers.rank == 0:
+            self._progress.say(self._summary.text(self._saver.newest))
+        return status
 
     def _is_last(self, epoch):
         return epoch + 1 == self._args.num_epochs
@@ -196,6 +202,7 @@ class TrainingRun:
         described = self._slow_worker.add(computing[1:])
         row = np.array((speed, self._seconds - waited, waited, described, self._counts), ROW)
         rows = self._workers.all_gather(row[None].view(float)).view(ROW)[:, 0]
+        self._summary.trained(rows["counts"][:, -1].sum(), self._seconds)
         for rank, row in enumerate(rows):
             found[f"samples_per_s_worker_{rank}"] = row["samples_per_s"]
             if self._steps:

@@ -129,6 +129,27 @@ def test_a_mistake_is_one_line_and_status_2(arguments, why, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    "line, said",
+    [
+        ("-np 2 python x.py", "-np: here that is -n N, the number of workers"),
+        (
+            "--nproc_per_node=2 x.py",
+            "--nproc_per_node: here that is -n N, the workers of all hosts",
+        ),
+        ("--nnodes 2 x.py", "--nnodes: here that is -H d1,d2 or -H FILE"),
+        ("-n 2 --hosts d1,d2 x", "unknown option '--hosts': here that is -H d1,d2 or -H FILE"),
+        ("--launchr ssh -n 2 x", "unknown option '--launchr'; did you mean --launcher?"),
+        ("python x.py -n 2", "before the command: -n 2 python train.py"),
+        ("-s 2 x", "required: -n/--num-workers, the number of workers: -n 2"),
+    ],
+)
+def test_who_comes_from_another_launcher_is_told_the_right_form(line, said, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        parse_args(line.split())
+    assert said in capsys.readouterr().err
+
+
 TEXTS = "-H --launcher --sync-dst-dir --sync-exclude --ssh-option --interface --job-dir"
 
 
@@ -499,6 +520,7 @@ def test_what_the_launcher_sets_is_taken_from_nobody_else(tmp_path):
         for process in job.processes:
             names.update(process_environment(job, process, *places))
     others = {"DMLC_LOCAL", "HOROVOD_GLOO_TIMEOUT_SECONDS"}  # which --env may set
+    names.add("LAUNCH_PROGRESS")  # on a terminal
     names.add("LAUNCH_PREPARED")  # a supervisor adds it
     assert {n for n in names if re.match("DMLC_|LAUNCH_|HOROVOD_", n)} == {*OWN, *others}
     assert job.env["worker"] == {"DMLC_LOCAL": "1"}
@@ -589,11 +611,14 @@ def test_it_works_inside_a_notebook_cell(tmp_path):
     from nbclient import NotebookClient
     from nbformat.v4 import new_code_cell, new_notebook
 
-    line = f"%run {ROOT}/tools/launch.py -n 2 --no-check --show worker echo hello"
+    line = f"%run {ROOT}/tools/launch.py -n 2 --no-check --show worker --color never echo hello"
     notebook = new_notebook(cells=[new_code_cell(line)])
     NotebookClient(notebook, timeout=60, resources={"metadata": {"path": tmp_path}}).execute()
     printed = "".join(output.get("text", "") for output in notebook.cells[0].outputs)
-    assert sorted(printed.splitlines()) == ["[worker 0] hello", "[worker 1] hello"]
+    end, *lines = sorted(printed.splitlines())
+    assert lines == ["[worker 0] hello", "[worker 1] hello"] and end.startswith(
+        "[launch] 2 workers"
+    )
 
 
 def test_a_closed_pipe_stops_the_job_without_a_traceback(tmp_path):
@@ -604,7 +629,9 @@ def test_a_closed_pipe_stops_the_job_without_a_traceback(tmp_path):
         said = process.stderr.read().decode()
     assert process.returncode == 141
     assert "Traceback" not in said
-    assert said.endswith("[launch] stopped by SIGPIPE\n")
+    assert re.search(
+        r"\[launch\] stopped by SIGPIPE after \d+ s: no worker saved on request\n$", said
+    )
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-n", "200", "--dry-run", "true"]])

@@ -21,7 +21,9 @@ from gluon_launch.options.flags import create_parser
 from gluon_launch.options.plan import plan
 from gluon_launch.starting.dryrun import describe_job
 from gluon_launch.starting.submit import script, submit
+from gluon_launch.telling.bottom import can_be_drawn
 from gluon_launch.telling.output import Console, open_streams
+from gluon_launch.telling.progress import Progress
 from gluon_launch.telling.record import Record, locked, make_folder
 from gluon_launch.telling.writer import finish
 from gluon_launch.watching.restarts import run_job
@@ -64,7 +66,18 @@ def watch_over(job):
     """Start a job, watch it to its end and tell of it; returns its exit status."""
     options, requests = job.options, collections.deque()
     mask = make_mask(job.command, os.environ, *job.env.values())
-    console = Console(requests, options.timestamps, options.show, mask, job.way.tells_hosts)
+    progress = None
+    if not options.no_progress and can_be_drawn(sys.stdout, sys.stderr, os.environ):
+        progress = Progress(job.count("worker"), job.began)
+    console = Console(
+        requests,
+        options.timestamps,
+        options.show,
+        mask,
+        job.way.tells_hosts,
+        options.color,
+        progress,
+    )
     record = Record(options.job_dir, job, console.say, mask)
     with noted(requests) as stops, locked(options.job_dir) as is_ours:
         console.say(overridden(os.environ, job.way.knows))
@@ -72,6 +85,7 @@ def watch_over(job):
             console.say("the program imports Horovod: no servers are started (as with -s 0)")
         if is_ours:
             status = run_job(job, console, record, requests)
+            console.end_progress()
         else:
             status = USAGE
             what = "another job keeps its logs there: name another"

@@ -47,6 +47,11 @@ class Saver:
         if trainer.unsaved and workers.rank == 0:
             warn(trainer.unsaved)
 
+    @property
+    def newest(self):
+        """The newest checkpoint that is there, on worker 0; None if there is none."""
+        return self._writer.newest if self._prefix else None
+
     def stopped_within(self, epoch, steps):
         """Save if the workers were asked to stop before the end of an epoch; all make this call.
 

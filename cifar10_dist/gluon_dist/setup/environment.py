@@ -63,6 +63,11 @@ def num_servers():
     return _whole((contract.NUM_SERVERS,), 1)
 
 
+def shows_progress():
+    """Tell whether the launcher draws the bars of all workers on its terminal."""
+    return contract.PROGRESS in os.environ
+
+
 def is_first_worker():
     """Tell whether this is worker 0, before there is a kvstore to ask."""
     return _whole((contract.RANK, *RANK), 0) == 0

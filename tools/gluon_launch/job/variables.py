@@ -22,7 +22,7 @@ OWN = {
     contract.GRACE: "use --grace",
     **dict.fromkeys(("DMLC_TASK_ID", contract.ROLE, contract.JOB, contract.ATTEMPT)),
     **dict.fromkeys((contract.RANK, contract.LOCAL_RANK, contract.LOCAL_WORKERS)),
-    **dict.fromkeys((contract.PREPARED,)),
+    **dict.fromkeys((contract.PREPARED, contract.PROGRESS)),
     contract.IGNORE_ERRORS: "use --ignore-server-errors",
     "HOROVOD_SIZE": "use -n",
     "HOROVOD_GLOO_IFACE": INTERFACE,

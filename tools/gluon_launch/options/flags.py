@@ -4,6 +4,7 @@
 import argparse
 import difflib
 import re
+import sys
 
 from gluon_dist import contract
 
@@ -61,6 +62,9 @@ FLAGS = {
         Flag("--job-dir", given, None, "DIR", "write a log of every process, and job.json; its older name --log-dir works, too"),
         Flag("--show", roles, None, "WHICH", "show the output of these processes only: worker:0,server:*"),
         Flag("--timestamps", bool, False, None, "put the time in front of every line"),
+        Flag("--no-progress", bool, False, None, "draw nothing at the bottom of the terminal"),
+        Flag("--color", ("auto", "always", "never"), "auto", None,
+             "auto: on a terminal, unless NO_COLOR is set; FORCE_COLOR: everywhere"),
     ),
     "time limits (S in seconds), restarts, errors": (
         Flag("--start-timeout", seconds, 600, "S", "limit for all processes to find each other; default 600, 0: no limit"),
@@ -81,9 +85,24 @@ OLDER = {
 }
 
 
+# Options of other launchers, and how that is said here.
+ELSEWHERE = {
+    **dict.fromkeys(("-np", "--np", "--num-proc"), "-n N, the number of workers"),
+    **dict.fromkeys(("--nproc_per_node", "--nproc-per-node"),
+                    "-n N, the workers of all hosts together"),
+    **dict.fromkeys(("--nnodes", "--hosts", "--host", "--machinefile"), "-H d1,d2 or -H FILE"),
+    **dict.fromkeys(("--node_rank", "--node-rank", "--master_addr", "--master-addr",
+                     "--master_port", "--master-port", "--rdzv_endpoint", "--rdzv-endpoint"),
+                    "-H d1,d2: start it once, and it reaches all hosts"),
+}  # fmt: skip
+
+
 class _Parser(argparse.ArgumentParser):
+    words = ()  # the command line
+
     def parse_args(self, args=None, namespace=None):
         """Read the command line; of an option that is not known, suggest the nearest."""
+        self.words = sys.argv[1:] if args is None else [*args]
         options, unknown = self.parse_known_args(args, namespace)
         if unknown:
             name = unknown[0].partition("=")[0]
@@ -100,6 +119,16 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message):
         """Tell a mistake in one line."""
+        name = next((w.partition("=")[0] for w in self.words if w.startswith("-")), None)
+        if name in ELSEWHERE:
+            super().error(f"{name}: here that is {ELSEWHERE[name]}")
+        if message.endswith("required: -n/--num-workers"):
+            if self.words[:1] and not self.words[0].startswith("-"):
+                message += ", before the command: -n 2 python train.py"
+            elif name and name not in _names():
+                message = f"unknown option {name!r}{_suggestion(name)}"
+            else:
+                message += ", the number of workers: -n 2"
         found = re.fullmatch(r"argument (?:-\w/)?(--[\w-]+): expected one argument", message)
         if found:
             message += f", with = between if it begins with a dash: {found[1]}=-…"
@@ -128,10 +157,16 @@ def create_parser(program, description):
 
 def _suggestion(name):
     """What may have been meant, or that `--help` tells."""
-    names = {n: n for flags in FLAGS.values() for flag in flags for n in flag.names.split()}
-    names.update(OLDER)
+    if name in ELSEWHERE:
+        return f": here that is {ELSEWHERE[name]}"
+    names = {**{name: name for name in _names()}, **OLDER}
     near = difflib.get_close_matches(name.lower(), names, 1, 0.7)
     return f"; did you mean {names[near[0]]}?" if near else "; --help lists the options"
+
+
+def _names():
+    """All names of options."""
+    return [n for flags in FLAGS.values() for flag in flags for n in flag.names.split()]
 
 
 def _settings(flag):

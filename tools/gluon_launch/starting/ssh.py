@@ -15,6 +15,8 @@ CONNECT_S = 10
 NEEDED = {"stdinnull": "no", "forkafterauthentication": "no", "sessiontype": "default"}
 SILENT = ("SILENT", "QUIET", "FATAL", "ERROR")  # below INFO ssh does not say why it ends
 HINTS = (  # see `Way.hints`
+    (r"^(localhost|127\.\d+\.\d+\.\d+)(:\d+)?: no connection", 255,
+     "to start all on this machine, leave -H out"),
     (r"Host key verification failed|REMOTE HOST IDENTIFICATION", None,
      "the host's key is not the one you know: if it was reinstalled, ssh-keygen -R HOST"),
     (r"Permission denied \(", None,

@@ -1,14 +1,19 @@
 """Print the lines of all processes, each with the name of the process that wrote it."""
 
 import os
+import re
 import signal
 import sys
 import time
 
 from gluon_launch.job.job import ROLES
+from gluon_launch.telling import colour
+from gluon_launch.telling.bottom import DRAWN_S, Bottom
+from gluon_launch.telling.progress import Agreement
 from gluon_launch.telling.writer import Writer
 
 REDRAW_S = 1  # a line that ends in \r (a progress bar) is shown at most this often
+STOPPED = re.compile(r"(.*: line \d+: +\d+ )?Terminated\b.*")  # what a shell says of our TERM
 
 
 def open_streams():
@@ -40,9 +45,34 @@ class Console:
 
     Standard output stays standard output, and standard error stays standard error. A broken pipe is
     a request to stop. If the disk under one is full, the job goes on without it.
+
+    Parameters
+    ----------
+    requests : deque
+        Of the launcher: a broken pipe is one.
+    timestamps : bool
+        Put the time in front of every line.
+    show : set of (role, rank or None), optional
+        Which processes are shown; default: all.
+    mask : callable
+        Hides secrets in a text.
+    several_hosts : bool
+        Name the host of each process.
+    color : {"auto", "always", "never"}
+    progress : Progress, optional
+        What is drawn at the bottom of the terminal; default: nothing.
     """
 
-    def __init__(self, requests, timestamps=False, show=None, mask=str, several_hosts=False):
+    def __init__(
+        self,
+        requests,
+        timestamps=False,
+        show=None,
+        mask=str,
+        several_hosts=False,
+        color="auto",
+        progress=None,
+    ):
         self.requests = requests
         self.timestamps, self.mask, self.several_hosts = timestamps, mask, several_hosts
         self.closed = set()
@@ -54,6 +84,15 @@ class Console:
             self.writers.append(Writer())
         self._out = sys.stdout, self.writers[0]
         self._err = sys.stderr, self.writers[-1]
+        self._coloured = {
+            file for file in (sys.stdout, sys.stderr) if colour.is_wanted(color, file, os.environ)
+        }
+        self.progress = progress
+        self.is_stopping = False  # the processes have been asked to end
+        self._bottom, self._agreement, self._ticked = None, None, 0
+        if progress:
+            self._bottom = Bottom(sys.stderr, lambda s: progress.rows(time.monotonic(), s))
+            self._agreement = Agreement(progress.num_workers)
 
     def line(self, process, stream, text, end="\n"):
         """Show a line of a process; `end` is the line ending that it wrote, "" for a part of one.
@@ -62,6 +101,16 @@ class Console:
         """
         if not self.wanted & {(process.role, None), (process.role, process.rank)}:
             return
+        if self.is_stopping and STOPPED.fullmatch(text):
+            return
+        if self.progress and process.role == "worker":
+            if self.progress.take(process.rank, text, end):
+                return
+            agreed = self._agreement.take(process, stream, text, time.monotonic()) if end else None
+            if agreed is not None:
+                for each in agreed:
+                    self._show(*each)
+                return
         place = process.name, stream
         was_begun = place in self._begun
         (self._begun.discard if end else self._begun.add)(place)
@@ -72,15 +121,43 @@ class Console:
             if not text or now - self._drawn.get(process.name, -REDRAW_S) < REDRAW_S:
                 return
             self._drawn[process.name] = now
+        self._show(process, stream, text)
+
+    def _show(self, process, stream, text):
         where = f" {process.host}" if self.several_hosts else ""
         file, writer = self._out if stream == "out" else self._err
-        writer.put(self._write, self._format(f"{process}{where}", text), file)
+        hue = colour.of_process(process) if file in self._coloured else None
+        writer.put(self._write, self._format(f"{process}{where}", text, hue), file)
 
-    def say(self, text):
-        """Show lines of the launcher itself."""
-        for line in text.splitlines():
+    def say(self, text, sign=None):
+        """Show lines of the launcher itself; `sign` is "good" or "bad" where it is the end."""
+        file, writer = self._err
+        is_coloured = file in self._coloured
+        lines = text.splitlines()
+        if sign and colour.is_terminal(file, os.environ):
+            lines = framed(lines, sign, file.encoding, is_coloured)
+        for line in lines:
+            bold = colour.BOLD if is_coloured else None
+            writer.put(self._write, self._format("launch", line, bold), file)
+
+    def tick(self):
+        """Draw the bottom of the terminal anew, if it is time; called often."""
+        now = time.monotonic()
+        if self._bottom and now - self._ticked > DRAWN_S:
+            self._ticked = now
+            for each in self._agreement.late(now):
+                self._show(*each)
             file, writer = self._err
-            writer.put(self._write, self._format("launch", line), file)
+            if not writer.waiting:
+                writer.put(self._write, "", file)
+
+    def end_progress(self):
+        """Show what was held back, and draw nothing more at the bottom."""
+        if self._bottom:
+            for each in self._agreement.release():
+                self._show(*each)
+            self._bottom.close()
+            self._err[1].put(self._write, "", self._err[0])
 
     def pass_on(self, stream, text):
         """Show whole lines of another launcher, as they are."""
@@ -88,16 +165,22 @@ class Console:
         for line in text.splitlines(keepends=True):
             writer.put(self._write, line, file)
 
-    def _format(self, who, text):
+    def _format(self, who, text, hue=None):
         clock = time.strftime("%H:%M:%S ") if self.timestamps else ""
-        return f"{clock}[{who}] {self.mask(text)}\n"
+        return f"{clock}{colour.painted(f'[{who}]', hue)} {self.mask(text)}\n"
 
     def _write(self, line, file):
         if file in self.closed:
             return
         encoding = file.encoding or "utf-8"
+        line = line.encode(encoding, "backslashreplace").decode(encoding)
+        writer = self._err[1]
+        if self._bottom and (file is self._bottom.file or writer is self._out[1]):
+            line = self._bottom.erased() + line
+            if writer.is_last():  # else it is drawn after the next line
+                line += self.mask(self._bottom.drawn())
         try:
-            file.write(line.encode(encoding, "backslashreplace").decode(encoding))
+            file.write(line)
             file.flush()
         except OSError as error:
             self.closed.add(file)
@@ -107,3 +190,16 @@ class Console:
             else:
                 name = "output" if file is self._out[0] else "error"
                 self.say(f"standard {name}: {error.strerror}: nothing more is shown")
+
+
+def framed(lines, sign, encoding, is_coloured):
+    """The lines with a sign before the first, and a bar before the others."""
+    hue = {"good": colour.GREEN, "bad": colour.RED}[sign] if is_coloured else None
+    signs = {"good": "✓", "bad": "✗"}[sign], "│"
+    try:
+        "".join(signs).encode(encoding or "ascii")
+    except (UnicodeError, LookupError):
+        signs = {"good": "ok", "bad": "!!"}[sign], "|"
+    first, *others = lines or [""]
+    framed_first = f"{colour.painted(signs[0], hue)} {colour.painted(first, hue)}"
+    return [framed_first, *(f"{colour.painted(signs[1], hue)} {line}" for line in others)]

@@ -25,6 +25,10 @@ class Writer:
         self._count(len(text) + EACH_BYTES)
         self._tasks.put((task, text, rest))
 
+    def is_last(self):
+        """Is nothing left to do after the task that is being done?"""
+        return self._tasks.empty()
+
     def close(self):
         """End the thread, after what was given so far."""
         self._tasks.put(None)

@@ -5,6 +5,8 @@ import shutil
 import signal
 import threading
 
+from gluon_dist import contract
+
 from gluon_launch.job.addresses import scheduler_address
 from gluon_launch.job.environment import process_environment
 from gluon_launch.job.statuses import SAVED
@@ -207,6 +209,8 @@ class Attempt:
             env = process_environment(
                 job, process, root, port, address, processors, number, interface=interface
             )
+            if self.console.progress and process.role == "worker":
+                env[contract.PROGRESS] = "1"
             command = job.way.shielded(process.role, job.argv)
             connection.order(
                 "start", name=process.name, command=command, cwd=job.directory, env=env

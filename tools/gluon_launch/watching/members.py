@@ -87,6 +87,7 @@ class Members:
         """TERM, then KILL after the grace, to the named processes or to all."""
         for member in self.living():
             member.told = member.told or names is None or member.process.name in names
+        self.console.is_stopping = True
         self.links.order("stop", grace=grace, names=names)
 
     # Reports

@@ -97,6 +97,8 @@ def run_job(job, console, record, requests, world=None):
         try:
             attempt.run()
             record.write(status=0, ended=world.time())
+            console.end_progress()
+            console.say(well_ended(job, attempt, world), sign="good")
             return 0
         except Failure as error:
             failure = error
@@ -116,14 +118,49 @@ def run_job(job, console, record, requests, world=None):
             return conclude(job, failure, "", console, record, world)
 
 
+def well_ended(job, attempt, world):
+    """The line that ends a job that went well."""
+    if job.options.check:
+        hosts = len(attempt.links.all())
+        are = "s are" if hosts > 1 else " is"
+        return f"{hosts} host{are} ready: leave out --check to start"
+    count = job.count("worker")
+    seconds = world.monotonic() - job.began
+    return f"{count} worker{'s' * (count > 1)} ended well after {lasting(seconds)}"
+
+
+def asked_after(job, members, world):
+    """What is said behind "stopped by SIGINT": after how long, and whether the workers saved."""
+    workers = [member for member in members if member.process.role == "worker"]
+    saved = sum(member.status == SAVED for member in workers)
+    number = "no worker" if not saved else f"{saved} of {len(workers)} workers"
+    if workers and saved == len(workers):
+        number = "all workers"
+    kept = f": {number} saved on request" if workers else ""
+    return f" after {lasting(world.monotonic() - job.began)}{kept}"
+
+
+def lasting(seconds):
+    """A time in words: `61 s`, `12 min 5 s`, `2 h 5 min`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+
+
 def conclude(job, failure, words, console, record, world, members=()):
     """Say and keep what ended the job; returns its exit status."""
     log = failure.member and record.path(failure.member.process)
     left_out = record.data.get("left_out")
     text = explain(failure, job.way, log, left_out, members)
+    if failure.kind == "asked":
+        first, *others = text.split("\n")
+        text = "\n".join([first + asked_after(job, members, world), *others])
     text += f"\n{words}" if words else ""
     record.write(status=failure.status, cause=text, ended=world.time())
-    console.say(text)
+    console.end_progress()
+    console.say(text, sign="bad")
     return failure.status
 
 

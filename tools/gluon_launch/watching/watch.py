@@ -70,7 +70,25 @@ class Watch:
             self.outcome.fail("the batch script, or who waits for it, was killed", 1)
         if not self.is_ending:
             self.limits.check(now)
+        if self.console.progress:
+            self.console.progress.phase = self.phase()
+            names = list(dict.fromkeys(host.name for host in self.job.hosts))
+            names = ", ".join(names) if len(names) < 5 else f"{len(names)} hosts"
+            self.console.progress.where = f"on {names}" if self.console.several_hosts else ""
+        self.console.tick()
         return connection, report
+
+    def phase(self):
+        """What is done while the processes do not run: for the bottom of a terminal."""
+        if self.is_ending:
+            return "ending"
+        if self.limits.running_since is None:
+            return self.limits.phase or "starting"
+        nodes = self.registration
+        late = [str(p) for p in self.job.processes[1:] if p.name not in nodes.arrived]
+        if nodes.has_workers() and not nodes.complete:
+            return f"waiting for {', '.join(late)} to import MXNet and make its store"
+        return ""
 
     def wait(self, seconds, role=None):
         """Handle events until no process of this role is left on any host that can be reached."""

@@ -1,0 +1,31 @@
+"""Colours on a terminal. They help to tell processes apart, and say nothing that words do not."""
+
+BOLD, RED, GREEN, GREY = "1", "31", "32", "90"
+HUES = ("36", "33", "35", "34", "96", "93", "95", "94")  # of workers, by rank
+
+
+def is_terminal(file, environ):
+    """Is a stream a terminal that can move its cursor?"""
+    try:
+        return file.isatty() and environ.get("TERM", "dumb") != "dumb"
+    except ValueError:  # closed
+        return False
+
+
+def is_wanted(choice, file, environ):
+    """Are there to be colours? `choice` is that of `--color`; see https://no-color.org."""
+    if choice != "auto":
+        return choice == "always"
+    if environ.get("NO_COLOR"):
+        return False
+    return bool(environ.get("FORCE_COLOR")) or is_terminal(file, environ)
+
+
+def of_process(process):
+    """The colour of a process's name."""
+    return HUES[process.rank % len(HUES)] if process.role == "worker" else GREY
+
+
+def painted(text, colour):
+    """The text in a colour; as it is without one."""
+    return f"\x1b[{colour}m{text}\x1b[0m" if colour else text
