@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -188,6 +189,13 @@ def cluster(*arguments, check=True):
     """Run `tools/cluster.py` on the cluster of the tests."""
     command = [sys.executable, ROOT / "tools" / "cluster.py", "--name", CLUSTER.name, *arguments]
     return subprocess.run(command, check=check, text=True, capture_output=True, timeout=120)
+
+
+def free_port():
+    """A port that nothing listens at now: other runs of the tests have others."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def children(pid):

@@ -23,9 +23,9 @@ PAGES = ("README.md", "RESULTS.md", "docs/*.md", "notebooks/*.md", "notebooks/*.
 PAGES += ("benchmarks/*.md",)
 LESSON = "cifar10_dist/*.py"  # shown even where no page leads to it
 HELP = {
-    "cifar10_dist": "cifar10_dist/cifar10_dist.py",
-    "launch": "tools/launch.py",
-    "cluster": "tools/cluster.py",
+    "cifar10_dist": ("cifar10_dist/cifar10_dist.py", "--help"),
+    "launch": ("tools/launch.py", "--help-all"),
+    "cluster": ("tools/cluster.py", "--help"),
 }
 BESIDE = {  # a page that the site alone has, the notebook that leads to it, what the link says
     "step": (
@@ -103,8 +103,8 @@ def put_together():
         wanted |= set(folder.glob("*.*"))
     for path in sorted(wanted):
         write_source(path, wanted)
-    for name, program in HELP.items():
-        write_help(name, program)
+    for name, words in HELP.items():
+        write_help(name, *words)
 
 
 def write_beside():
@@ -178,9 +178,9 @@ def write_source(path, wanted):
     place.with_name(f"{path.name}.md").write_text(f"# `{name}`\n\n{shown}", encoding="utf-8")
 
 
-def write_help(name, program):
+def write_help(name, program, option):
     """Write what a program says about itself."""
-    words = [PYTHON, ROOT / program, "--help"]
+    words = [PYTHON, ROOT / program, option]
     environ = dict(os.environ, COLUMNS="88")
     text = subprocess.run(
         words, env=environ, check=True, capture_output=True, encoding="utf-8", errors="replace"

@@ -16,6 +16,7 @@ from launching import (
     Job,
     accuracies,
     cluster,
+    free_port,
     launch,
     on_hosts,
     why_no_cluster,
@@ -149,7 +150,7 @@ def test_plain_mpirun_is_told_what_is_missing():
 
 
 def test_a_dry_run_runs_the_job_and_ends(tmp_path):
-    words = ("-n", 2, "-s", 0, "--port", 9378, "--dry-run", sys.executable, PROGRAM, *RING)
+    words = ("-n", 2, "-s", 0, "--port", free_port(), "--dry-run", sys.executable, PROGRAM, *RING)
     script = launch(tmp_path, *words).stdout
     done = subprocess.run(
         ["bash"], input=script, capture_output=True, text=True, timeout=120, cwd=tmp_path

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from launching import ROOT, SUM_RANKS, launch
+from launching import ROOT, SUM_RANKS, free_port, launch
 
 TIME_BUDGET_S = 30
 ODD = ("a b", "'", '"$HOME"', "`id`", "<x>", "!!", "\\", "tab\there", "two\nlines", "é", "*", "~")
@@ -39,7 +39,7 @@ def test_bash_reads_a_dry_run_and_finds_no_redirection(tmp_path, options):
 
 
 def test_a_dry_run_of_a_local_job_runs_the_job(tmp_path):
-    port = ("--port", 9377)
+    port = ("--port", free_port())
     said = dry_run(tmp_path, "-n", 2, "-s", 2, *port, ["python", SUM_RANKS])
     env = {**os.environ, "PYTHONPATH": str(ROOT / "cifar10_dist"), "PORT": "8080"}
     status, out, err = bash(said, env=env, cwd=tmp_path)

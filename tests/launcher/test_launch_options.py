@@ -26,7 +26,7 @@ from gluon_launch.telling.report import hint
 from gluon_launch.watching.connection import Connection
 from gluon_launch.watching.preflight import judge
 from launch import parse_args
-from launching import ROOT, SUM_RANKS, Job, commands, launch, shell
+from launching import ROOT, SUM_RANKS, Job, commands, free_port, launch, shell
 
 TIME_BUDGET_S = 110
 LAUNCH = [sys.executable, str(ROOT / "tools" / "launch.py")]
@@ -503,11 +503,12 @@ def test_a_port_that_is_taken_meanwhile_makes_the_start_repeat(tmp_path):
 
 @pytest.mark.long
 def test_a_pinned_port_that_is_taken_is_a_mistake(tmp_path):
-    first = Job(tmp_path, "-n", 1, "--no-check", "--port", 15123, "echo up; exec sleep 60")
+    port = free_port()
+    first = Job(tmp_path, "-n", 1, "--no-check", "--port", port, "echo up; exec sleep 60")
     first.wait_for("[worker 0] up")
-    second = launch(tmp_path, "-n", 1, "--no-check", "--port", 15123, "echo up")
+    second = launch(tmp_path, "-n", 1, "--no-check", "--port", port, "echo up")
     assert second.status == 2
-    assert "port 15123: Address already in use" in second.last_words()
+    assert f"port {port}: Address already in use" in second.last_words()
     first.popen.send_signal(signal.SIGTERM)
     assert first.wait() == 143
 
@@ -601,9 +602,20 @@ def test_the_help_names_every_variable_that_the_launcher_sets():
     names = {
         name for process in job.processes for name in process_environment(job, process, *places)
     }
-    text = subprocess.run([*LAUNCH, "--help"], check=True, text=True, capture_output=True).stdout
+    text = subprocess.run(
+        [*LAUNCH, "--help-all"], check=True, text=True, capture_output=True
+    ).stdout
     assert {name for name in names if name not in text} == {"PS_VERBOSE"}  # the launcher's own
     assert max(map(len, text.splitlines())) <= 100
+
+
+def test_the_short_help_fits_on_a_screen_and_names_the_long_one(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        parse_args(["--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 45 and max(map(len, lines)) <= 100
+    assert sum(" -n " in line and line.startswith("    ") for line in lines) >= 5
+    assert lines[-1].endswith(" --help-all")
 
 
 @pytest.mark.long

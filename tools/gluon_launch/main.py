@@ -4,6 +4,8 @@ On this machine, two workers and two servers:
     python tools/launch.py -n 2 python train.py
 On the hosts of a file, after a copy of this folder to each of them:
     python tools/launch.py -n 4 -H hosts --sync-dst-dir /home/me/job "python /home/me/job/train.py"
+By Slurm, with a log of each process; start again up to three times after a failure:
+    python tools/launch.py -n 4 --launcher slurm --job-dir logs --max-restarts 3 python train.py
 Only check whether the hosts are ready, or print what would be run:
     python tools/launch.py -n 4 -H hosts --check python train.py
     python tools/launch.py -n 4 -H hosts --dry-run python train.py

@@ -24,6 +24,11 @@ from gluon_launch.options import manual
 from gluon_launch.starting.ways import WAYS
 
 PLACEMENTS = ("round-robin", "fill")
+COMMON = (  # the options of --help; --help-all has all
+    *("--num-workers", "--num-servers", "--hostfile", "--launcher", "--sync-dst-dir", "--env"),
+    *("--check", "--dry-run", "--job-dir", "--timeout", "--stall-timeout", "--max-restarts"),
+    "command",
+)
 
 
 # fmt: off
@@ -48,9 +53,9 @@ FLAGS = {
     ),
     **{f"--launcher {way.name}": way.flags for way in WAYS.values() if way.flags},
     "environment of the processes": (
-        Flag("--env", given, [], "NAME[=VALUE]", "for all"),
-        Flag("--env-worker", given, [], "NAME[=VALUE]", "for workers"),
-        Flag("--env-server", given, [], "NAME[=VALUE]", "for servers"),
+        Flag("--env", given, [], "NAME[=VALUE]", "a variable for all processes"),
+        Flag("--env-worker", given, [], "NAME[=VALUE]", "one for workers"),
+        Flag("--env-server", given, [], "NAME[=VALUE]", "one for servers"),
     ),
     "before the start": (
         Flag("--check", bool, False, None, "only check whether the hosts are ready"),
@@ -135,20 +140,40 @@ class _Parser(argparse.ArgumentParser):
         super().error(message)
 
 
-def create_parser(program, description):
-    """Create the parser of the command line, for a program as the user has called it."""
-    parser = _Parser(
+class _ShortHelp(argparse.Action):
+    """Prints the options that most need, on one screen."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        short = _new_parser(parser.prog, parser.description, manual.MORE.format(parser.prog))
+        for flags in FLAGS.values():
+            for flag in flags:
+                if flag.names.split()[-1] in COMMON:
+                    short.add_argument(*flag.names.split(), **_settings(flag))
+        short.print_help()
+        parser.exit()
+
+
+def _new_parser(program, description, epilog):
+    return _Parser(
         prog=program,
         usage=f"{program} -n N [-s N] [-H HOSTS] [options] COMMAND",
         description=description.replace("python tools/launch.py", program),
-        epilog=manual.TEXT,
+        epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
+        add_help=False,
     )
+
+
+def create_parser(program, description):
+    """Create the parser of the command line, for a program as the user has called it."""
+    parser = _new_parser(program, description, manual.TEXT)
     for title, flags in FLAGS.items():
         group = parser.add_argument_group(title)
         for flag in flags:
             group.add_argument(*flag.names.split(), **_settings(flag))
+    parser.add_argument("-h", "--help", action=_ShortHelp, nargs=0, help="what most need")
+    parser.add_argument("--help-all", action="help", help="all options, and how they work together")
     version = f"{program} {contract.VERSION}"
     parser.add_argument("--version", action="version", version=version)
     parser.add_argument("--log-dir", type=given, help=argparse.SUPPRESS)  # the older --job-dir

@@ -1,6 +1,12 @@
-"""The second half of `launch.py --help`."""
+"""What stands below the options in `launch.py --help`, and in `--help-all`."""
 
 from gluon_launch.starting.ways import WAYS
+
+MORE = """\
+It ends with 0 if all workers did, with 2 if nothing was started, with 75 if they have saved and are
+to be started again, else with the status of the process that failed first.
+All options, hosts files, batch systems, signals, restarts: {} --help-all
+"""
 
 TEXT = (
     """\

@@ -26,7 +26,7 @@ class Way(abc.ABC):
     """A way to start the supervisor of each host."""
 
     name = None  # what `--launcher` calls it
-    about = ""  # its lines in `--help`, under "ways of starting"
+    about = ""  # its lines in `--help-all`, under "ways of starting"
     programs, package = (), None  # what it runs here, and the package that has that
     # Of the command line's options those that not all ways know; `sync_dst_dir`, with which
     # rsync copies, needs `remote_shell`.

@@ -89,7 +89,7 @@ class Console:
         }
         self.progress = progress
         self.is_stopping = False  # the processes have been asked to end
-        self._bottom, self._agreement, self._ticked = None, None, 0
+        self._bottom, self._agreement, self._drawn_at = None, None, 0
         if progress:
             self._bottom = Bottom(sys.stderr, lambda s: progress.rows(time.monotonic(), s))
             self._agreement = Agreement(progress.num_workers)
@@ -140,16 +140,19 @@ class Console:
             bold = colour.BOLD if is_coloured else None
             writer.put(self._write, self._format("launch", line, bold), file)
 
-    def tick(self):
-        """Draw the bottom of the terminal anew, if it is time; called often."""
-        now = time.monotonic()
-        if self._bottom and now - self._ticked > DRAWN_S:
-            self._ticked = now
-            for each in self._agreement.late(now):
-                self._show(*each)
-            file, writer = self._err
-            if not writer.waiting:
-                writer.put(self._write, "", file)
+    def is_due(self):
+        """Is it time to draw the bottom of the terminal anew?"""
+        return self._bottom and time.monotonic() - self._drawn_at > DRAWN_S
+
+    def draw(self, phase, hosts):
+        """Draw it: `phase` is what is done before the processes run, "" while they do."""
+        self._drawn_at = now = time.monotonic()
+        self.progress.note(phase, [str(host) for host in hosts])
+        for each in self._agreement.late(now):
+            self._show(*each)
+        file, writer = self._err
+        if not writer.waiting:
+            writer.put(self._write, "", file)
 
     def end_progress(self):
         """Show what was held back, and draw nothing more at the bottom."""

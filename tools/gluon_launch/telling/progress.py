@@ -12,6 +12,7 @@ BAR = re.compile(
 ACCURACY = re.compile(r"Epoch (\d+): Test_acc ")
 SLOW = re.compile(r"worker (\d+) takes .*: all wait for it")  # of gluon_dist's own programs
 MOST_ROWS = 8  # of workers
+MOST_HOSTS = 4  # that are named
 BAR_WIDTH = 24
 
 
@@ -67,6 +68,12 @@ class Progress:
         percent = int(fields.pop("percent")) if found else None
         self.bars[rank] = Row(text.strip(), percent, **fields)
         return True
+
+    def note(self, phase, hosts):
+        """Note what is done now, and the names of the hosts if they are of interest."""
+        self.phase = phase
+        names = ", ".join(hosts) if len(hosts) <= MOST_HOSTS else f"{len(hosts)} hosts"
+        self.where = f"on {names}" if names else ""
 
     def rows(self, now, signs):
         """What to show: a line on the job, then one for each worker that has a bar.

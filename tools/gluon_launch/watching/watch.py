@@ -70,12 +70,9 @@ class Watch:
             self.outcome.fail("the batch script, or who waits for it, was killed", 1)
         if not self.is_ending:
             self.limits.check(now)
-        if self.console.progress:
-            self.console.progress.phase = self.phase()
-            names = list(dict.fromkeys(host.name for host in self.job.hosts))
-            names = ", ".join(names) if len(names) < 5 else f"{len(names)} hosts"
-            self.console.progress.where = f"on {names}" if self.console.several_hosts else ""
-        self.console.tick()
+        if self.console.is_due():
+            hosts = self.links.by_host if self.console.several_hosts else ()
+            self.console.draw(self.phase(), hosts)
         return connection, report
 
     def phase(self):
