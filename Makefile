@@ -37,7 +37,7 @@ export JUPYTER_PATH := $(CURDIR)/.venv/share/jupyter
 export IPYTHONDIR := $(CURDIR)/build/ipython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-all test-horovod notebooks jupyter site site-serve assignments cluster chaos bench test-pythons test-bare test-gpu-install lint clean
+.PHONY: help setup train test test-all test-horovod notebooks jupyter progress site site-serve assignments cluster chaos bench test-pythons test-bare test-gpu-install lint clean
 
 help:
 	@awk -F ':.* ## ' '/^[a-z-]+:.* ## / { printf "make %-18s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,10 @@ jupyter: setup ## open the notebooks in JupyterLab (JUPYTER_ARGS=--no-browser)
 		--ServerApp.root_dir="$(CURDIR)" --LabApp.news_url=None $(JUPYTER_ARGS) \
 		--LanguageServerManager.autodetect=False \
 		--LabApp.default_url=/lab/tree/notebooks/00-start-here.ipynb
+
+progress: ## show which of the notebooks' exercises you have solved
+	@test -n "$(START)" || { echo "make: no Python found: install Python 3.8 to 3.12" >&2; exit 2; }
+	@$(START) notebooks/progress.py
 
 $(SITE)/built: docs/site/requirements.txt
 $(GRADER)/built: docs/teaching/requirements.txt

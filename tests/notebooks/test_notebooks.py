@@ -83,6 +83,12 @@ def texts_of(cell):
                 yield re.sub(r"base64,[\w+/=]*", "", content)
 
 
+def verdicts(cell):
+    """What checks said of an answer, as text."""
+    shown = [output.get("data", {}).get("text/plain", "") for output in cell.outputs]
+    return [text for text in shown if re.match("[○✗✓] ", text)]
+
+
 def without_tags(page):
     """The text of a page of HTML."""
     return html.unescape(re.sub("<.*?>", "", page))
@@ -101,13 +107,15 @@ def tagged(notebook, tag):
 
 
 def with_answers(notebook):
-    """The notebook, followed by each folded answer and the call that checks it."""
+    """The notebook, followed by each exercise as if it had been tried, and by its folded answer."""
     for exercise, answer in zip(tagged(notebook, "exercise"), tagged(notebook, "answer")):
         calls = [line for line in exercise.source.splitlines() if line.startswith("check_")]
         assert calls, exercise.source
-        cell = nbformat.v4.new_code_cell("\n".join([answer_code(answer.source), *calls]))
-        cell.metadata["tags"] = ["answered"]
-        notebook.cells.append(cell)
+        answered = "\n".join([answer_code(answer.source), *calls])
+        for tag, source in ("unanswered", f"pass\n{exercise.source}"), ("answered", answered):
+            cell = nbformat.v4.new_code_cell(source)
+            cell.metadata["tags"] = [tag]
+            notebook.cells.append(cell)
     return notebook
 
 
@@ -158,6 +166,7 @@ def run_in(folder, name):
     nbformat.write(notebook, folder / name)
     environ = {k: v for k, v in os.environ.items() if not k.startswith(("DMLC_", "TUTORIAL_"))}
     environ.update(MXNET_HOME=str(folder / "no-data"))
+    environ["TUTORIAL_PROGRESS"] = str(folder / "progress.txt")  # that of the reader stays
     jupyter = [sys.executable, "-m", "jupyter", "nbconvert", "--to", "notebook", "--execute"]
     words = [*offline(), *jupyter, "--allow-errors", "--inplace", str(folder / name)]
     done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=RUN_LIMIT_S)
@@ -237,12 +246,13 @@ def test_a_notebook_runs_from_a_clean_kernel_without_a_network(name):
 @every_run
 def test_answers_pass_their_checks_and_unfinished_exercises_do_not(name):
     notebook = executed(name)
-    unfinished, answered = tagged(notebook, "exercise"), tagged(notebook, "answered")
-    assert len(unfinished) == len(answered) == 3
-    for cell in unfinished:
-        assert "".join(texts_of(cell)).startswith("Not yet"), cell
-    for cell in answered:
-        assert "".join(texts_of(cell)).startswith("Correct"), cell
+    begins = {"exercise": "○ Your turn", "unanswered": "✗ Not yet", "answered": "✓ Correct"}
+    for tag, words in begins.items():
+        cells = tagged(notebook, tag)
+        assert len(cells) == 3
+        for number, cell in enumerate(cells, 1):
+            (verdict,) = verdicts(cell)
+            assert verdict.startswith(f"{words}: exercise {number} of 3. "), cell
 
 
 @every_run
