@@ -20,11 +20,11 @@ from pathlib import Path
 
 from gluon_dist.setup.process import usable_processors
 
-from IPython.display import HTML, display
+from IPython.display import display
 from PIL import Image
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
 from pygments.lexers import DiffLexer, PythonLexer
+
+from shown import Shown, coloured
 
 ROOT = Path(__file__).resolve().parent.parent
 # The lesson, and what notebooks start, import and look at: none of it is installed.
@@ -32,8 +32,6 @@ FOLDERS = ("cifar10_dist", "notebooks/programs", "notebooks/experiments", "bench
 sys.path += [str(ROOT / folder) for folder in FOLDERS]
 STARTED = time.time()
 OWN = {}  # the folders of this kernel, by name: path, and the open file that says whose they are
-# The face of shown code: its colours are fixed, and the page around it may be light or dark.
-FACE = "color: black; background: #f8f8f8; font-family: monospace; white-space: pre; padding: 8px"
 
 
 def show(source):
@@ -43,8 +41,7 @@ def show(source):
     root = next(folder for folder in place.parents if (folder / "cifar10_dist").is_dir())
     lines, first = inspect.getsourcelines(source)
     print(f"{place.relative_to(root).as_posix()}, from line {max(first, 1)}:")
-    style = HtmlFormatter(noclasses=True, nobackground=True, prestyles=FACE)
-    display(HTML(highlight(textwrap.dedent("".join(lines)), PythonLexer(), style)))
+    display(coloured(textwrap.dedent("".join(lines)), PythonLexer()))
 
 
 def own_folder(name):
@@ -150,7 +147,8 @@ def figure(fig, alt):
     # With 256 colours it takes a third of the bytes.
     Image.open(drawn).convert("RGB").quantize(256).save(image, format="png", optimize=True)
     data = base64.b64encode(image.getvalue()).decode()
-    display(HTML(f'<img alt="{html.escape(alt)}" src="data:image/png;base64,{data}">'))
+    page = f'<img alt="{html.escape(alt)}" src="data:image/png;base64,{data}">'
+    display(Shown(page, f"[picture: {alt}]"))
     plt.close(fig)
 
 
@@ -167,5 +165,4 @@ def show_difference(before, after):
     lexer, kept = DiffLexer(), ["⋯" if line.startswith("@@") else line for line in lines]
     if not before:
         lexer, kept = PythonLexer(), new
-    style = HtmlFormatter(noclasses=True, nobackground=True, prestyles=FACE)
-    display(HTML(highlight("\n".join(kept), lexer, style)))
+    display(coloured("\n".join(kept), lexer))

@@ -42,7 +42,6 @@ def logs():
 def check_causes(answer):
     """Compare the causes that the reader gives for the logs."""
 
-
     def hint(name):
         wrong = [name for name, cause in CAUSES.items() if answer.get(name) != cause]
         return f"look again at {', '.join(wrong)}: what differs between the workers?"

@@ -19,6 +19,7 @@ import nbformat
 import pytest
 
 from make_assignments import answer_code
+from shown import style_of_code
 
 TIME_BUDGET_S = 1100
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,7 +92,7 @@ def verdicts(cell):
 
 def without_tags(page):
     """The text of a page of HTML."""
-    return html.unescape(re.sub("<.*?>", "", page))
+    return html.unescape(re.sub("<style>.*?</style>|<.*?>", "", page))
 
 
 def shown_sources(notebook):
@@ -307,14 +308,16 @@ def test_every_picture_has_an_alternative_text(name):
 
 
 @every_notebook
-def test_code_that_is_shown_can_be_read_on_a_light_and_on_a_dark_page(name):
-    """Its colours are fixed, so its background must be, too."""
+def test_code_that_is_shown_has_the_style_of_today_and_a_text_for_terminals(name):
+    """That its colours can be read on light and on dark pages is tested in test_shown.py."""
     for cell in code_cells(committed(name)):
         for output in cell.outputs:
-            page = output.get("data", {}).get("text/html", "")
+            data = output.get("data", {})
+            assert "object>" not in data.get("text/plain", ""), cell.source
+            page = data.get("text/html", "")
             if "<pre" in page:
-                style = re.search('<pre style="(.*?)"', page)
-                assert style and {"color:", "background:", "monospace;"} <= set(style[1].split())
+                assert page.startswith(f'{style_of_code()}<pre class="shown">')
+                assert without_tags(page).strip() == data["text/plain"].strip()
 
 
 @every_notebook
