@@ -245,6 +245,15 @@ def test_a_notebook_runs_from_a_clean_kernel_without_a_network(name):
 
 
 @every_run
+def test_a_run_changes_no_metadata(name):
+    before, after = committed(name), executed(name)
+    assert after.metadata == before.metadata
+    for old, new in zip(before.cells, after.cells):
+        new.metadata.pop("execution", None)  # nbconvert's times
+        assert new.metadata == old.metadata, old.source
+
+
+@every_run
 def test_answers_pass_their_checks_and_unfinished_exercises_do_not(name):
     notebook = executed(name)
     begins = {"exercise": "○ Your turn", "unanswered": "✗ Not yet", "answered": "✓ Correct"}
@@ -273,6 +282,22 @@ def test_a_committed_notebook_was_run_from_top_to_bottom(name):
     cells = code_cells(committed(name))
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     assert (FOLDER / name).stat().st_size < LARGEST
+
+
+@every_notebook
+def test_a_notebook_is_the_same_whichever_python_opens_it(name):
+    """JupyterLab writes down the kernel that it finds: git would see a change."""
+    kernel = json.loads(
+        (Path(sys.prefix) / "share/jupyter/kernels/python3/kernel.json").read_text()
+    )
+    noted = committed(name).metadata
+    assert noted.kernelspec == {
+        "name": "python3",
+        "display_name": kernel["display_name"],
+        "language": "python",
+    }
+    assert noted.language_info.version == "3"
+    assert noted == committed(NOTEBOOKS[0]).metadata
 
 
 @every_notebook
@@ -360,7 +385,7 @@ def test_a_number_in_prose_stands_in_an_output_or_in_code(name):
 
 @pytest.mark.long
 def test_jupyterlab_opens_on_the_notebooks(tmp_path):
-    """What `make jupyter` starts answers, lists the notebooks and does not ask about news."""
+    """What `make jupyter` starts says where, lists the notebooks and does not ask about news."""
     words = ["make", "-s", "jupyter", "JUPYTER_ARGS=--no-browser --port=0"]
     with open(tmp_path / "log", "w+b") as log, subprocess.Popen(
         words, cwd=ROOT, stdout=log, stderr=log, start_new_session=True
@@ -371,6 +396,8 @@ def test_jupyterlab_opens_on_the_notebooks(tmp_path):
         finally:
             os.killpg(lab.pid, 15)
     assert set(NOTEBOOKS) <= {item["name"] for item in listed["content"]}
+    address = r"JupyterLab: http://\S*/lab/tree/notebooks/00-start-here\.ipynb\?token=\w+  \(.*\)"
+    assert re.fullmatch(address, (tmp_path / "log").read_text().splitlines()[0])
     assert re.search(r'"news": *{"disabled": *true}', page)
 
 
