@@ -138,16 +138,36 @@ def took(data_name):
     )
 
 
+def table(head, rows):
+    """Display a table: the words of its head, and for each row a name and values."""
+    rows = [[str(value) for value in row] for row in (head, *rows)]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    ]
+    cells = [[html.escape(value, quote=False) for value in row] for row in rows]
+    page = f"<thead><tr><th>{'</th><th>'.join(cells[0])}</th></tr></thead><tbody>"
+    for name, *values in cells[1:]:
+        page += f'<tr><th scope="row">{name}</th><td>{"</td><td>".join(values)}</td></tr>'
+    display(Shown(f"<table>{page}</tbody></table>", "\n".join(lines)))
+
+
 def figure(fig, alt):
-    """Display a Matplotlib figure with the text that stands for it where it cannot be seen."""
+    """Display a Matplotlib figure with the text that stands for it where it cannot be seen.
+
+    It has two pixels for each of the page, for dense screens.
+    """
     import matplotlib.pyplot as plt
 
     drawn, image = io.BytesIO(), io.BytesIO()
-    fig.savefig(drawn, format="png", dpi=100, bbox_inches="tight", facecolor="white")
-    # With 256 colours it takes a third of the bytes.
-    Image.open(drawn).convert("RGB").quantize(256).save(image, format="png", optimize=True)
+    fig.savefig(drawn, format="png", dpi=200, bbox_inches="tight", facecolor="white")
+    # With few colours it takes a third of the bytes.
+    colours = 256 if any(axes.images for axes in fig.axes) else 64
+    pixels = Image.open(drawn).convert("RGB").quantize(colours)
+    pixels.save(image, format="png", optimize=True)
     data = base64.b64encode(image.getvalue()).decode()
-    page = f'<img alt="{html.escape(alt)}" src="data:image/png;base64,{data}">'
+    words = f'alt="{html.escape(alt)}" width="{pixels.width // 2}"'
+    page = f'<img {words} src="data:image/png;base64,{data}">'
     display(Shown(page, f"[picture: {alt}]"))
     plt.close(fig)
 

@@ -1,10 +1,15 @@
 """How code and pictures are shown: readable on light and on dark pages, and as text."""
 
+import base64
+import io
 import re
 
+import matplotlib.pyplot as plt
 import pytest
+from PIL import Image
 from pygments.lexers import DiffLexer, PythonLexer
 
+import helpers
 from shown import DARK_PAGES, INK, INKS, PAPER, coloured, style_of_code
 
 TIME_BUDGET_S = 5
@@ -60,6 +65,27 @@ def test_only_words_that_have_a_colour_are_marked():
 def test_what_goes_and_what_comes_differ_by_colour_and_by_a_sign():
     page = coloured("-old\n+new", DiffLexer()).page
     assert '<span class="gd">-old</span>' in page and '<span class="gi">+new</span>' in page
+
+
+def test_a_table_is_aligned_as_text_and_names_its_rows_for_screen_readers(monkeypatch):
+    shown = []
+    monkeypatch.setattr(helpers, "display", shown.append)
+    helpers.table(["steps", "W = 1", "W = 2"], [["<same>", "256, 192", 9], ["linear", 1, 10]])
+    text = "steps      W = 1  W = 2\n<same>  256, 192      9\nlinear         1     10"
+    assert repr(shown[0]) == text
+    page = shown[0]._repr_html_()
+    assert '<th scope="row">&lt;same&gt;</th><td>256, 192</td><td>9</td>' in page
+
+
+def test_a_picture_has_two_pixels_for_each_of_the_page_and_a_text(monkeypatch):
+    shown = []
+    monkeypatch.setattr(helpers, "display", shown.append)
+    fig, _ = plt.subplots(figsize=(2, 1))
+    helpers.figure(fig, "a line that rises")
+    page = shown[0]._repr_html_()
+    width, data = re.search(r'width="(\d+)" src="data:image/png;base64,([^"]*)"', page).groups()
+    assert Image.open(io.BytesIO(base64.b64decode(data))).width // 2 == int(width)
+    assert repr(shown[0]) == "[picture: a line that rises]"
 
 
 def test_shown_code_is_its_source_where_there_are_no_pages():
