@@ -57,4 +57,4 @@ def style_of_code():
 def coloured(text, lexer):
     """Return source text, with colours where it is shown as a page."""
     spans = PLAIN.sub(r"\1", highlight(text, lexer, HtmlFormatter(nowrap=True)))
-    return Shown(f'{style_of_code()}<pre class="shown">{spans}</pre>', text)
+    return Shown(f'{style_of_code()}<pre class="shown">{spans}</pre>', text.rstrip("\n"))

@@ -89,4 +89,4 @@ def test_a_picture_has_two_pixels_for_each_of_the_page_and_a_text(monkeypatch):
 
 
 def test_shown_code_is_its_source_where_there_are_no_pages():
-    assert repr(coloured(SOURCE, PythonLexer())) == SOURCE
+    assert repr(coloured(SOURCE, PythonLexer())) == SOURCE.rstrip("\n")
