@@ -149,7 +149,8 @@ def table(head, rows):
     page = f"<thead><tr><th>{'</th><th>'.join(cells[0])}</th></tr></thead><tbody>"
     for name, *values in cells[1:]:
         page += f'<tr><th scope="row">{name}</th><td>{"</td><td>".join(values)}</td></tr>'
-    display(Shown(f"<table>{page}</tbody></table>", "\n".join(lines)))
+    look = "border-collapse: separate; border-spacing: 16px 2px; text-align: right"
+    display(Shown(f'<table style="{look}">{page}</tbody></table>', "\n".join(lines)))
 
 
 def figure(fig, alt):
