@@ -67,13 +67,13 @@ test-horovod: setup ## run the tests of --kv-store horovod, after make setup HOR
 notebooks: setup ## run the notebooks and keep what they put out (DATA=folder of images)
 	@.venv/bin/python tools/refresh_notebooks.py $(if $(DATA),--data "$(DATA)")
 
-# JupyterLab wants to be told that root may start it, and not to ask about its news and versions,
-# nor to list the language servers that are not here.
+# JupyterLab wants to be told that root may start it, and not to ask about its news and versions
+# (tools/jupyter), nor to list the language servers that are not here.
 jupyter: setup ## open the notebooks in JupyterLab (JUPYTER_ARGS=--no-browser)
-	@exec .venv/bin/python tools/open_notebooks.py $(if $(filter 0,$(shell id -u)),--allow-root) \
+	@JUPYTER_CONFIG_PATH="$(CURDIR)/tools/jupyter" \
+		exec .venv/bin/python tools/open_notebooks.py $(if $(filter 0,$(shell id -u)),--allow-root) \
 		--ServerApp.root_dir="$(CURDIR)" --LabApp.news_url=None \
 		--log-level=WARN --LabApp.log_level=WARN $(JUPYTER_ARGS) \
-		--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
 		--LanguageServerManager.autodetect=False \
 		--LabApp.default_url=/lab/tree/notebooks/00-start-here.ipynb
 

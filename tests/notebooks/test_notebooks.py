@@ -383,6 +383,9 @@ def test_a_number_in_prose_stands_in_an_output_or_in_code(name):
     assert found and not missing
 
 
+NOTIFICATION = "@jupyterlab/apputils-extension:notification"
+
+
 @pytest.mark.long
 def test_jupyterlab_opens_on_the_notebooks(tmp_path):
     """What `make jupyter` starts says where, lists the notebooks and does not ask about news."""
@@ -393,9 +396,12 @@ def test_jupyterlab_opens_on_the_notebooks(tmp_path):
         try:
             listed = json.loads(ask_jupyter("api/contents/notebooks", tmp_path / "log", lab))
             page = ask_jupyter("lab", tmp_path / "log", lab)
+            settings = ask_jupyter(f"lab/api/settings/{NOTIFICATION}", tmp_path / "log", lab)
         finally:
             os.killpg(lab.pid, 15)
     assert set(NOTEBOOKS) <= {item["name"] for item in listed["content"]}
+    asks = json.loads(settings)["schema"]["properties"]
+    assert (asks["fetchNews"]["default"], asks["checkForUpdates"]["default"]) == ("false", False)
     address = r"JupyterLab: http://\S*/lab/tree/notebooks/00-start-here\.ipynb\?token=\w+  \(.*\)"
     assert re.fullmatch(address, (tmp_path / "log").read_text().splitlines()[0])
     assert re.search(r'"news": *{"disabled": *true}', page)
