@@ -49,7 +49,7 @@ class Verdict:
         )
 
 
-def exercise(notebook, number):
+def exercise(notebook, number, like=None):
     """Make a check say what it finds.
 
     Where nbgrader grades, an answer that did not pass raises an error: it counts these.
@@ -60,6 +60,8 @@ def exercise(notebook, number):
         Its number, such as ``"00"``.
     number : int
         That of the exercise in its notebook.
+    like : object
+        What the answer is of the same type as: see :func:`fault_of_type`.
     """
 
     def decorate(check):
@@ -67,7 +69,8 @@ def exercise(notebook, number):
         def checked(*answer):
             if is_untouched(notebook, number):
                 return say(notebook, number, "Your turn", "Change the cell, and run it again.")
-            fault = check(*answer)
+            fault = fault_of_type(answer[0], like) if like is not None else ""
+            fault = fault or check(*answer)
             if fault:
                 return say(notebook, number, "Not yet", fault)
             progress.note(notebook, number)
@@ -114,11 +117,13 @@ def fault_of_type(given, wanted):
     given : object
         The reader's answer, or a part of it.
     wanted : object
-        A value of the right type: a text, a whole number, another number, or a list.
+        A value of the right type: a text, a whole number, another number, a list, or a function.
     """
     import numpy as np
 
-    if isinstance(wanted, str):
+    if callable(wanted):
+        kind, right = "a function, by its name alone", callable(given)
+    elif isinstance(wanted, str):
         kind, right = "text, in quotes", isinstance(given, str)
     elif isinstance(wanted, (list, tuple)):
         kind, right = "a list", isinstance(given, (list, tuple, range, np.ndarray))
@@ -139,6 +144,10 @@ def fault_of_type(given, wanted):
     if isinstance(wanted, str) and isinstance(given, (int, float)):
         return f'{given} is no text: write "…", in quotes'
     return f"{_called(given)}: write {kind}"
+
+
+def function():
+    """Stand for an answer that is a function."""
 
 
 def _called(given):

@@ -7,7 +7,7 @@ from mxnet import autograd, gluon
 from mxnet.gluon import nn
 
 import helpers  # noqa: F401  knows where the next module is
-from checks import exercise, fault_of_type
+from checks import exercise, fault_of_type, function
 
 loss = gluon.loss.SoftmaxCrossEntropyLoss()
 
@@ -33,7 +33,7 @@ step 7  parts 1 1       loss  0.218  norms of the weights 4.340 4.340 3.909
 """
 
 
-@exercise("02", 1)
+@exercise("02", 1, like=function)
 def check_pieces(step_in_pieces):
     """Compare with one device that sees the whole batch, and watch how much goes in at once."""
     devices = [mx.cpu(0), mx.cpu(1)]
@@ -86,7 +86,7 @@ def check_log(answer):
     """Take the first wrong step, the idle device, and the letter of the line to blame."""
     try:
         step, device, line = answer
-    except TypeError:
+    except (TypeError, ValueError):
         return "give a step, the number of a device, and a letter"
     fault = fault_of_type(step, 3) or fault_of_type(device, 2) or fault_of_type(line, "d")
     if fault:
@@ -99,7 +99,7 @@ def check_log(answer):
     return "" if line.strip("()").lower() == "d" else hint
 
 
-@exercise("02", 3)
+@exercise("02", 3, like=function)
 def check_memory(predict):
     """Compare with the bytes that a real training keeps on its first device."""
     for optimizer, units, num_images, num_devices in (

@@ -63,7 +63,8 @@ def check_plan(answer):
     def cost(epochs):
         return 100 * failing_jobs.extra_time(epochs * EPOCH_S, SAVE_S, BETWEEN_S, RESTART_S)
 
-    period, predicted = answer["save_period"], answer["extra_percent"]
+    parts = answer if isinstance(answer, dict) else {}
+    period, predicted = parts.get("save_period"), parts.get("extra_percent")
     fault = fault_of_type(period, 1) or fault_of_type(predicted, 1.0)
     if fault:
         return fault

@@ -5,7 +5,7 @@ import threading
 
 from feeding import FEED
 
-from checks import exercise, fault_of_parts
+from checks import exercise, fault_of_parts, function
 
 # Of one host with 16 processors and 4 GPUs, as a stranger kept it.
 STRANGERS_LOG = """\
@@ -50,7 +50,7 @@ def check_starved(answer):
     return fault_of_parts(answer, wanted, hints, close=0.01)
 
 
-@exercise("08", 3)
+@exercise("08", 3, like=function)
 def check_ahead(train_ahead):
     """Check that batch n + 1 is being read while batch n is trained, in order, no further."""
     count, begun, seen, early = 6, [threading.Event() for _ in range(7)], [], []

@@ -6,7 +6,7 @@ from gluon_dist.workers.group import share_gpus
 
 from host_jobs import dry_run, placement
 
-from checks import exercise, fault_of_parts
+from checks import exercise, fault_of_parts, fault_of_type
 
 # What was kept of a job of four workers on three hosts, and the lines of train.py it names.
 STRANGERS_LOG = """\
@@ -57,8 +57,13 @@ def check_diagnosis(answer):
 @exercise("05", 2)
 def check_hosts(answer):
     """Check ``(text of a hosts file, options)`` with the launcher's dry run."""
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        return "give two: the text of the hosts file, and a list of options"
+    text, options = answer
+    fault = fault_of_type(text, "") or fault_of_type(options, [])
+    if fault:
+        return fault
     try:
-        text, options = answer
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".hosts") as file:
             file.write(text)
             file.flush()

@@ -5,7 +5,7 @@ import numpy as np
 from mxnet import gluon
 from mxnet.gluon import HybridBlock, nn
 
-from checks import exercise, fault_of_parts
+from checks import exercise, fault_of_parts, function
 
 # What MXNet's profiler wrote on a stranger's GPU, in two equal steps: times in ms.
 STRANGERS_TRACE = """\
@@ -36,7 +36,7 @@ def check_trace(answer):
     return fault_of_parts(answer, wanted, hints, close=0.05)
 
 
-@exercise("01", 1)
+@exercise("01", 1, like=function)
 def check_falling_rate(train):
     """Compare a loop whose rate falls with NumPy: one weight, batches of three, three and two."""
     x = np.arange(1, 9, dtype="float32").reshape(-1, 1) / 8

@@ -6,7 +6,7 @@ import moving
 import numpy as np
 import pytorch_side
 
-from checks import exercise, fault_of_parts
+from checks import exercise, fault_of_parts, function
 
 # The first weight before each of seven steps, on both sides; the rate falls after step 3.
 STRANGERS_LOGS = """\
@@ -19,7 +19,7 @@ C  PyTorch  1.0000  0.9000  0.7100  0.4390  0.4046  0.3637  0.3168
 """
 
 
-@exercise("10", 1)
+@exercise("10", 1, like=function)
 def check_set_rate(set_rate):
     """Compare the curve under a reader's ``set_rate`` with what PyTorch gave."""
     wanted = json.loads(pytorch_side.SAVED.read_text(encoding="utf-8"))["falling_rate"]["result"]

@@ -4,7 +4,7 @@ import mxnet as mx
 import numpy as np
 from roofline import BUCKETS, DEVICES, LINKS, NETWORKS, REACHED
 
-from checks import compare, exercise, fault_of_type
+from checks import compare, exercise, fault_of_type, function
 
 STRANGER = {  # of one epoch of a job on four hosts
     "seconds_computing": [61.2, 60.4, 97.9, 62.0],
@@ -34,7 +34,7 @@ def check_slow(slow, mended_s):
     return "" if right else hint
 
 
-@exercise("07", 1)
+@exercise("07", 1, like=function)
 def check_plan(plan):
     """Compare an answer with a search through the links, from the slowest."""
     cases = [("ResNet-50", "T4", 32, 2), ("BERT base", "V100", 64, 4), ("VGG-16", "A100", 16, 8)]
@@ -63,7 +63,7 @@ def _search(network, device, batch_size, workers):
     return next((name, share) for name, share in shares.items() if share >= 0.9)
 
 
-@exercise("07", 3)
+@exercise("07", 3, like=function)
 def check_sent(sent):
     """Compare a loop with what MXNet's own store lets through."""
     cases = []

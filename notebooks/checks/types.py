@@ -5,7 +5,7 @@ import json
 import numpy as np
 from sixteen_bits import follow_scale
 
-from checks import exercise, fault_of_parts
+from checks import exercise, fault_of_parts, function
 
 # One line a step of a training in float16 on four workers, as a stranger kept it.
 STRANGERS_LOG = """\
@@ -40,7 +40,7 @@ def check_skips(answer):
     return fault_of_parts(answer, wanted, lambda size: hint)
 
 
-@exercise("09", 1)
+@exercise("09", 1, like=function)
 def check_scaled_step(scaled_step):
     """Check a step of SGD with a loss scale, against NumPy."""
     good = ([2e-5, -2, 1], 1024.0, 0.1), ([3, -1, 2], 2.0, 0.5)

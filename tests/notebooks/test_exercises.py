@@ -41,7 +41,8 @@ def test_a_check_knows_its_notebook_and_its_place_in_it(name):
     for number, cell in enumerate(tagged(committed(name), "exercise"), 1):
         module = re.search(r"from (checks\.\w+) import (check_\w+)", cell.source)
         text = Path(ROOT, "notebooks", f"{module[1].replace('.', '/')}.py").read_text()
-        assert f'@exercise("{name[:2]}", {number})\ndef {module[2]}(' in text
+        begin = rf'^@exercise\("{name[:2]}", {number}(, like=function)?\)\ndef {module[2]}\('
+        assert re.search(begin, text, flags=re.M)
 
 
 def test_every_right_answer_has_its_reason_in_one_sentence():
@@ -63,6 +64,9 @@ def test_every_right_answer_has_its_reason_in_one_sentence():
         (None, 1.0, "None is no answer yet: write a number"),
         (3, "", '3 is no text: write "…", in quotes'),
         (3, [], "3 is of type int: write a list"),
+        (len, print, ""),
+        ("len", print, '"len" is text: write a function, by its name alone'),
+        (len, 1, "len is a function: write a whole number"),
     ],
 )
 def test_a_wrong_type_is_told_with_what_to_write(given, wanted, fault):
