@@ -37,7 +37,7 @@ export JUPYTER_PATH := $(CURDIR)/.venv/share/jupyter
 export IPYTHONDIR := $(CURDIR)/build/ipython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-all test-horovod notebooks jupyter site site-serve assignments cluster chaos bench test-pythons test-bare test-gpu-install lint clean
+.PHONY: help setup train test test-all test-horovod notebooks jupyter progress site site-serve assignments cluster chaos bench test-pythons test-bare test-gpu-install lint clean
 
 help:
 	@awk -F ':.* ## ' '/^[a-z-]+:.* ## / { printf "make %-18s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,13 +67,19 @@ test-horovod: setup ## run the tests of --kv-store horovod, after make setup HOR
 notebooks: setup ## run the notebooks and keep what they put out (DATA=folder of images)
 	@.venv/bin/python tools/refresh_notebooks.py $(if $(DATA),--data "$(DATA)")
 
-# JupyterLab wants to be told that root may start it, and not to ask about its news, nor to list
-# the language servers that are not here.
+# JupyterLab wants to be told that root may start it, and not to ask about its news and versions
+# (tools/jupyter), nor to list the language servers that are not here.
 jupyter: setup ## open the notebooks in JupyterLab (JUPYTER_ARGS=--no-browser)
-	@exec .venv/bin/python -m jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) \
-		--ServerApp.root_dir="$(CURDIR)" --LabApp.news_url=None $(JUPYTER_ARGS) \
+	@JUPYTER_CONFIG_PATH="$(CURDIR)/tools/jupyter" \
+		exec .venv/bin/python tools/open_notebooks.py $(if $(filter 0,$(shell id -u)),--allow-root) \
+		--ServerApp.root_dir="$(CURDIR)" --LabApp.news_url=None \
+		--log-level=WARN --LabApp.log_level=WARN $(JUPYTER_ARGS) \
 		--LanguageServerManager.autodetect=False \
 		--LabApp.default_url=/lab/tree/notebooks/00-start-here.ipynb
+
+progress: ## show which of the notebooks' exercises you have solved
+	@test -n "$(START)" || { echo "make: no Python found: install Python 3.8 to 3.12" >&2; exit 2; }
+	@$(START) notebooks/progress.py
 
 $(SITE)/built: docs/site/requirements.txt
 $(GRADER)/built: docs/teaching/requirements.txt

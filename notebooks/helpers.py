@@ -20,11 +20,11 @@ from pathlib import Path
 
 from gluon_dist.setup.process import usable_processors
 
-from IPython.display import HTML, display
+from IPython.display import display
 from PIL import Image
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
 from pygments.lexers import DiffLexer, PythonLexer
+
+from shown import Shown, coloured
 
 ROOT = Path(__file__).resolve().parent.parent
 # The lesson, and what notebooks start, import and look at: none of it is installed.
@@ -33,8 +33,6 @@ sys.path += [str(ROOT / folder) for folder in FOLDERS]
 os.environ["NO_COLOR"] = "1"  # Jupyter asks for colours, and cells read what programs print
 STARTED = time.time()
 OWN = {}  # the folders of this kernel, by name: path, and the open file that says whose they are
-# The face of shown code: its colours are fixed, and the page around it may be light or dark.
-FACE = "color: black; background: #f8f8f8; font-family: monospace; white-space: pre; padding: 8px"
 
 
 def show(source):
@@ -44,8 +42,7 @@ def show(source):
     root = next(folder for folder in place.parents if (folder / "cifar10_dist").is_dir())
     lines, first = inspect.getsourcelines(source)
     print(f"{place.relative_to(root).as_posix()}, from line {max(first, 1)}:")
-    style = HtmlFormatter(noclasses=True, nobackground=True, prestyles=FACE)
-    display(HTML(highlight(textwrap.dedent("".join(lines)), PythonLexer(), style)))
+    display(coloured(textwrap.dedent("".join(lines)), PythonLexer()))
 
 
 def own_folder(name):
@@ -142,16 +139,38 @@ def took(data_name):
     )
 
 
+def table(head, rows):
+    """Display a table: the words of its head, and for each row a name and values."""
+    rows = [[str(value) for value in row] for row in (head, *rows)]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    ]
+    cells = [[html.escape(value, quote=False) for value in row] for row in rows]
+    page = f"<thead><tr><th>{'</th><th>'.join(cells[0])}</th></tr></thead><tbody>"
+    for name, *values in cells[1:]:
+        page += f'<tr><th scope="row">{name}</th><td>{"</td><td>".join(values)}</td></tr>'
+    look = "border-collapse: separate; border-spacing: 16px 2px; text-align: right"
+    display(Shown(f'<table style="{look}">{page}</tbody></table>', "\n".join(lines)))
+
+
 def figure(fig, alt):
-    """Display a Matplotlib figure with the text that stands for it where it cannot be seen."""
+    """Display a Matplotlib figure with the text that stands for it where it cannot be seen.
+
+    It has two pixels for each of the page, for dense screens.
+    """
     import matplotlib.pyplot as plt
 
     drawn, image = io.BytesIO(), io.BytesIO()
-    fig.savefig(drawn, format="png", dpi=100, bbox_inches="tight", facecolor="white")
-    # With 256 colours it takes a third of the bytes.
-    Image.open(drawn).convert("RGB").quantize(256).save(image, format="png", optimize=True)
+    fig.savefig(drawn, format="png", dpi=200, bbox_inches="tight", facecolor="white")
+    # With few colours it takes a third of the bytes.
+    colours = 256 if any(axes.images for axes in fig.axes) else 64
+    pixels = Image.open(drawn).convert("RGB").quantize(colours)
+    pixels.save(image, format="png", optimize=True)
     data = base64.b64encode(image.getvalue()).decode()
-    display(HTML(f'<img alt="{html.escape(alt)}" src="data:image/png;base64,{data}">'))
+    words = f'alt="{html.escape(alt)}" width="{pixels.width // 2}"'
+    page = f'<img {words} src="data:image/png;base64,{data}">'
+    display(Shown(page, f"[picture: {alt}]"))
     plt.close(fig)
 
 
@@ -168,5 +187,4 @@ def show_difference(before, after):
     lexer, kept = DiffLexer(), ["⋯" if line.startswith("@@") else line for line in lines]
     if not before:
         lexer, kept = PythonLexer(), new
-    style = HtmlFormatter(noclasses=True, nobackground=True, prestyles=FACE)
-    display(HTML(highlight("\n".join(kept), lexer, style)))
+    display(coloured("\n".join(kept), lexer))

@@ -15,6 +15,10 @@ for entry in os.environ.pop("PYTHONPATH", "").split(os.pathsep):
         sys.path.append(entry)
 for name in "PYTHONSTARTUP", "PYTHONSAFEPATH", "MPLBACKEND":
     os.environ.pop(name, None)
+# A notebook notes its kernel's Python. Noted so, it is the same for all, and git sees no change.
+kernel = sys.modules.get("ipykernel.ipkernel")
+if kernel:
+    kernel.IPythonKernel.language_info["version"] = str(sys.version_info[0])
 # Matplotlib's own settings: the user's may ask for LaTeX, or for a window.
 matplotlib = importlib.util.find_spec("matplotlib")
 if matplotlib:

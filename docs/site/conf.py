@@ -21,6 +21,8 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_co
 
 nb_execution_mode = "off"
 nb_merge_streams = True
+nb_code_prompt_show = "Show what happens"  # of cells with the tag hide-output
+nb_code_prompt_hide = "Hide what happens"
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 

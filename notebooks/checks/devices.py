@@ -7,7 +7,7 @@ from mxnet import autograd, gluon
 from mxnet.gluon import nn
 
 import helpers  # noqa: F401  knows where the next module is
-from checks import say
+from checks import exercise, fault_of_type, function
 
 loss = gluon.loss.SoftmaxCrossEntropyLoss()
 
@@ -33,6 +33,7 @@ step 7  parts 1 1       loss  0.218  norms of the weights 4.340 4.340 3.909
 """
 
 
+@exercise("02", 1, like=function)
 def check_pieces(step_in_pieces):
     """Compare with one device that sees the whole batch, and watch how much goes in at once."""
     devices = [mx.cpu(0), mx.cpu(1)]
@@ -43,10 +44,10 @@ def check_pieces(step_in_pieces):
             fault = _fault_of_two_steps(step_in_pieces, images, labels, devices, num_pieces)
         except Exception as error:
             lines = [line for line in str(error).splitlines() if line.strip()] or [""]
-            return say(False, f"it raised {type(error).__name__}: {lines[-1]}")
+            return f"it raised {type(error).__name__}: {lines[-1]}"
         if fault:
-            return say(False, f"{size} images in {num_pieces} pieces: {fault}")
-    return say(True, "")
+            return f"{size} images in {num_pieces} pieces: {fault}"
+    return ""
 
 
 def _fault_of_two_steps(step_in_pieces, images, labels, devices, num_pieces):
@@ -80,20 +81,25 @@ def _fault_of_two_steps(step_in_pieces, images, labels, devices, num_pieces):
     return None
 
 
+@exercise("02", 2)
 def check_log(answer):
     """Take the first wrong step, the idle device, and the letter of the line to blame."""
     try:
         step, device, line = answer
-    except TypeError:
-        return say(False, "give a step, the number of a device, and a letter")
+    except (TypeError, ValueError):
+        return "give a step, the number of a device, and a letter"
+    fault = fault_of_type(step, 3) or fault_of_type(device, 2) or fault_of_type(line, "d")
+    if fault:
+        return fault
     if step != 3:
-        return say(False, "from which step on do the devices hold different weights?")
+        return "from which step on do the devices hold different weights?"
     if device != 2:
-        return say(False, "which device has no part of that batch, and keeps its weights?")
+        return "which device has no part of that batch, and keeps its weights?"
     hint = "a device without an example should raise; which line keeps it quiet?"
-    return say(str(line).strip("()").lower() == "d", hint)
+    return "" if line.strip("()").lower() == "d" else hint
 
 
+@exercise("02", 3, like=function)
 def check_memory(predict):
     """Compare with the bytes that a real training keeps on its first device."""
     for optimizer, units, num_images, num_devices in (
@@ -118,12 +124,12 @@ def check_memory(predict):
         try:
             got = predict(*arguments)
         except Exception as error:
-            return say(False, f"it raised {type(error).__name__}: {error}")
+            return f"it raised {type(error).__name__}: {error}"
         if got != kept:
             job = f"{numbers} weights, {states} state(s) each, {arguments[2]} bytes of outputs an"
             job += f" example, {num_images} examples on {num_devices} devices"
-            return say(False, f"{job}: {kept} bytes were counted, you predict {got}")
-    return say(True, "")
+            return f"{job}: {kept} bytes were counted, you predict {got}"
+    return ""
 
 
 def _net(devices, units=(8,)):

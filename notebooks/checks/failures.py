@@ -2,7 +2,7 @@
 
 import failing_jobs
 
-from checks import say
+from checks import exercise, fault_of_parts, fault_of_type
 
 # Of a training with 500 steps an epoch on four hosts, as a stranger kept it.
 STRANGERS_LOG = """\
@@ -24,46 +24,54 @@ STRANGERS_LOG = """\
 EPOCH_S, SAVE_S, RESTART_S, BETWEEN_S = 360, 45, 240, 30 * 86_400 / 16
 
 
+@exercise("06", 1)
 def check_survivor(job):
     """Check that a job was killed, was started again, and ended as if nothing had happened."""
     text = "\n".join(job.lines())
     if "was killed by SIGKILL" not in text:
-        return say(False, "no worker was killed: call job.signal before the end")
+        return "no worker was killed: call job.signal before the end"
     if "Resumed from" not in text:
-        return say(False, "it was killed, but no second try went on from a checkpoint")
+        return "it was killed, but no second try went on from a checkpoint"
     if job.finish() != 0:
-        return say(False, f"it ended with status {job.finish()}")
+        return f"it ended with status {job.finish()}"
     if not list(failing_jobs.FOLDER.glob(f"{job.name}-[0-9]*.json")):
-        return say(False, f"give it the prefix {failing_jobs.OUT}/{job.name}, as its name says")
+        return f"give it the prefix {failing_jobs.OUT}/{job.name}, as its name says"
     same = failing_jobs.difference("undisturbed", job.name) == 0
-    say(same, "its parameters are not those of the undisturbed job: are the options the same?")
+    fault = "its parameters are not those of the undisturbed job: are the options the same?"
+    return "" if same else fault
 
 
+@exercise("06", 2)
 def check_night(answer):
     """Check what a reader finds in the stranger's log."""
     done, resumed = 7 * 500 + 300, 6 * 500
+    wanted = {"computed twice": done - resumed, "asked at 04:05": "worker 2"}
+    wanted.update({"asked at 05:59": "launcher", "status": 75})
     hints = {
-        "computed twice": (done - resumed, "the log shows how far it was, and where it went on"),
-        "asked at 04:05": ("worker 2", "who printed that a signal had come?"),
-        "asked at 05:59": ("launcher", "who says last that it was stopped, and by what?"),
-        "status": (75, "the launcher was asked to stop, and all had saved"),
+        "computed twice": "the log shows how far it was, and where it went on",
+        "asked at 04:05": "who printed that a signal had come?",
+        "asked at 05:59": "who says last that it was stopped, and by what?",
+        "status": "the launcher was asked to stop, and all had saved",
     }
-    for name, (wanted, hint) in hints.items():
-        if not isinstance(answer, dict) or answer.get(name) != wanted:
-            return say(False, f"{name}: {hint}")
-    say(True, "")
+    return fault_of_parts(answer, wanted, hints)
 
 
+@exercise("06", 3)
 def check_plan(answer):
     """Check ``{"save_period": epochs, "extra_percent": predicted}`` against the simulation."""
 
     def cost(epochs):
         return 100 * failing_jobs.extra_time(epochs * EPOCH_S, SAVE_S, BETWEEN_S, RESTART_S)
 
-    period, predicted = answer["save_period"], answer["extra_percent"]
+    parts = answer if isinstance(answer, dict) else {}
+    period, predicted = parts.get("save_period"), parts.get("extra_percent")
+    fault = fault_of_type(period, 1) or fault_of_type(predicted, 1.0)
+    if fault:
+        return fault
     if not isinstance(period, int) or period < 1:
-        return say(False, "save_period is a whole number of epochs, 1 or more")
+        return "save_period is a whole number of epochs, 1 or more"
     own, best = cost(period), min(cost(epochs) for epochs in range(1, 40))
     if own > 1.05 * best:
-        return say(False, f"that period costs {own:.1f} %; another one costs less")
-    say(abs(predicted - own) <= 0.1 * own, f"the simulation says {own:.2f} %, you {predicted} %")
+        return f"that period costs {own:.1f} %; another one costs less"
+    is_near = abs(predicted - own) <= 0.1 * own
+    return "" if is_near else f"the simulation says {own:.2f} %, you {predicted} %"

@@ -5,7 +5,7 @@ import threading
 
 from feeding import FEED
 
-from checks import say
+from checks import exercise, fault_of_parts, function
 
 # Of one host with 16 processors and 4 GPUs, as a stranger kept it.
 STRANGERS_LOG = """\
@@ -20,6 +20,7 @@ $ tail -1 runs/metrics.jsonl
 """
 
 
+@exercise("08", 1)
 def check_own_file(status, lines):
     """Check files ``mine_…`` of photos of 96 pixels, and a job of two workers that used them."""
     from sources.records import RecordImages
@@ -27,25 +28,29 @@ def check_own_file(status, lines):
     for name in ("mine_train", "mine_val"):
         for ending in ("rec", "idx"):
             if not (FEED / f"{name}.{ending}").exists():
-                return say(False, f"{FEED.name}/{name}.{ending} is not there")
+                return f"{FEED.name}/{name}.{ending} is not there"
     first = RecordImages(str(FEED / "mine_train.rec"), (3, 64, 64))[[0]][0]
     if min(first.shape[1:]) != 96:
-        return say(False, f"the shorter side of a photo is {min(first.shape[1:])}, not 96")
+        return f"the shorter side of a photo is {min(first.shape[1:])}, not 96"
     text = "\n".join(lines)
     if status or not re.search("on mine_train.rec, mine_val.rec: 2 worker", text):
-        return say(False, f"no job of two workers on these files ended with 0 (status {status})")
-    say("Epoch 0: Test_acc" in text, "it has not trained an epoch")
+        return f"no job of two workers on these files ended with 0 (status {status})"
+    return "" if "Epoch 0: Test_acc" in text else "it has not trained an epoch"
 
 
+@exercise("08", 2)
 def check_starved(answer):
     """Check what a reader finds in the stranger's numbers."""
-    if not isinstance(answer, dict) or answer.get("slower") != "reading":
-        return say(False, "slower: compare --test-io with --benchmark")
-    if abs(answer.get("waits", 0) - 198.4 / 620) > 0.01:
-        return say(False, "waits: the share of the training in which worker 0 waited for a batch")
-    say(answer.get("cure") == "b", "cure: which of them makes reading itself faster?")
+    hints = {
+        "slower": "compare --test-io with --benchmark",
+        "waits": "the share of the training in which worker 0 waited for a batch",
+        "cure": "which of them makes reading itself faster?",
+    }
+    wanted = {"slower": "reading", "waits": 198.4 / 620, "cure": "b"}
+    return fault_of_parts(answer, wanted, hints, close=0.01)
 
 
+@exercise("08", 3, like=function)
 def check_ahead(train_ahead):
     """Check that batch n + 1 is being read while batch n is trained, in order, no further."""
     count, begun, seen, early = 6, [threading.Event() for _ in range(7)], [], []
@@ -63,9 +68,10 @@ def check_ahead(train_ahead):
     try:
         train_ahead(read, train, count)
     except Exception as error:
-        return say(False, f"your code raised {type(error).__name__}: {error}")
+        return f"your code raised {type(error).__name__}: {error}"
     if seen != [f"batch {number}" for number in range(count)]:
-        return say(False, f"{count} batches must be trained once each, in order")
+        return f"{count} batches must be trained once each, in order"
     if begun[count].is_set():
-        return say(False, f"there is no batch {count}: do not read it")
-    say(all(early), "while a batch was trained, nobody had begun to read the next one")
+        return f"there is no batch {count}: do not read it"
+    is_early = all(early)
+    return "" if is_early else "while a batch was trained, nobody had begun to read the next one"

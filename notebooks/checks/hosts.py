@@ -6,7 +6,7 @@ from gluon_dist.workers.group import share_gpus
 
 from host_jobs import dry_run, placement
 
-from checks import say
+from checks import exercise, fault_of_parts, fault_of_type
 
 # What was kept of a job of four workers on three hosts, and the lines of train.py it names.
 STRANGERS_LOG = """\
@@ -34,6 +34,7 @@ STRANGERS_LOG = """\
 """
 
 
+@exercise("05", 1)
 def check_diagnosis(answer):
     """Check ``{"worker": …, "host": …, "line": …, "cause": …}`` against the stranger's log."""
     stacks = [line for line in STRANGERS_LOG.splitlines() if "File" in line]
@@ -50,34 +51,38 @@ def check_diagnosis(answer):
         "line": "the newest call is on top; which is the first line that is not MXNet's own?",
         "cause": "this worker waits for the others, and they are in the next epoch already",
     }
-    for name, value in wanted.items():
-        if not isinstance(answer, dict) or answer.get(name) != value:
-            return say(False, f"{name}: {hints[name]}")
-    say(True, "")
+    return fault_of_parts(answer, wanted, hints)
 
 
+@exercise("05", 2)
 def check_hosts(answer):
     """Check ``(text of a hosts file, options)`` with the launcher's dry run."""
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        return "give two: the text of the hosts file, and a list of options"
+    text, options = answer
+    fault = fault_of_type(text, "") or fault_of_type(options, [])
+    if fault:
+        return fault
     try:
-        text, options = answer
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".hosts") as file:
             file.write(text)
             file.flush()
             words = (*options, "-H", file.name)
             placed, script = placement(*words), dry_run(*words)
     except Exception as error:
-        return say(False, f"the launcher says: {error}")
+        return f"the launcher says: {error}"
     kinds = {h: [name.split()[0] for name in names] for h, names in placed.items()}
     count = {host: names.count("worker") for host, names in kinds.items()}
     servers = sum(names.count("server") for names in kinds.values())
     if count != {"gpu1": 4, "gpu2": 2}:
-        return say(False, f"two GPUs for each worker: not with this number of workers: {count}")
+        return f"two GPUs for each worker: not with this number of workers: {count}"
     if servers != 2:
-        return say(False, f"two servers, not {servers}")
+        return f"two servers, not {servers}"
     (login,) = [line for line in script if line.startswith("# log in") and "gpu2" in line]
-    say("-p 2222 -l alice" in login, "gpu2 needs its port and its user")
+    return "" if "-p 2222 -l alice" in login else "gpu2 needs its port and its user"
 
 
+@exercise("05", 3)
 def check_placement(answer):
     """Check ``{worker: (host, GPUs)}`` with the launcher's dry run and the program's shares."""
     placed = placement("-n", "7", "-s", "4", "-H", "gpu[1-3]")
@@ -87,7 +92,7 @@ def check_placement(answer):
         gpus = list(share_gpus(8, len(workers), workers.index(worker)))
         given = answer.get(worker) if isinstance(answer, dict) else None
         if not given or given[0] != host:
-            return say(False, f"{worker} starts on another host: deal the servers first")
+            return f"{worker} starts on another host: deal the servers first"
         if list(given[1]) != gpus:
-            return say(False, f"{worker}: how many workers share {host}, and which one is it?")
-    say(True, "")
+            return f"{worker}: how many workers share {host}, and which one is it?"
+    return ""

@@ -5,7 +5,7 @@ import numpy as np
 from mxnet import gluon
 from mxnet.gluon import HybridBlock, nn
 
-from checks import say
+from checks import exercise, fault_of_parts, function
 
 # What MXNet's profiler wrote on a stranger's GPU, in two equal steps: times in ms.
 STRANGERS_TRACE = """\
@@ -24,6 +24,7 @@ STRANGERS_TRACE = """\
 """
 
 
+@exercise("01", 2)
 def check_trace(answer):
     """Check ``{"idle_ms": …, "cause": …, "best_ms": …}`` against the stranger's trace."""
     hints = {
@@ -32,18 +33,10 @@ def check_trace(answer):
         "best_ms": "without that call, who would set the pace: the device or Python?",
     }
     wanted = {"idle_ms": 16.0 - 9.6, "cause": "losses.asnumpy()", "best_ms": 9.6 - 0.2}
-    for name, value in wanted.items():
-        given = answer.get(name) if isinstance(answer, dict) else None
-        is_right = given == value if isinstance(value, str) else _is_near(given, value)
-        if not is_right:
-            return say(False, f"{name}: {hints[name]}")
-    say(True, "")
+    return fault_of_parts(answer, wanted, hints, close=0.05)
 
 
-def _is_near(given, value):
-    return isinstance(given, (int, float)) and abs(given - value) < 0.05
-
-
+@exercise("01", 1, like=function)
 def check_falling_rate(train):
     """Compare a loop whose rate falls with NumPy: one weight, batches of three, three and two."""
     x = np.arange(1, 9, dtype="float32").reshape(-1, 1) / 8
@@ -59,11 +52,12 @@ def check_falling_rate(train):
     try:
         train(net, gluon.loss.L2Loss(), trainer, batches, 0.5)
     except Exception as error:
-        return say(False, f"your loop raised {type(error).__name__}: {str(error).strip()}")
+        return f"your loop raised {type(error).__name__}: {str(error).strip()}"
     got = net.weight.data().asnumpy().item()
     if got == 1:
-        return say(False, "the weight has not moved")
-    say(abs(got - weight) < 1e-4, f"the weight should end at {weight:.4f}, and is {got:.4f}")
+        return "the weight has not moved"
+    is_right = abs(got - weight) < 1e-4
+    return "" if is_right else f"the weight should end at {weight:.4f}, and is {got:.4f}"
 
 
 class Counting(HybridBlock):
@@ -80,6 +74,7 @@ class Counting(HybridBlock):
         return self.dense(x)
 
 
+@exercise("01", 3)
 def check_python_runs(answer):
     """Run the planned calls, and compare the number of Python's runs after each part."""
     net = Counting()
@@ -99,7 +94,4 @@ def check_python_runs(answer):
     do("another batch size", more, more)
     net.hybridize()
     do("hybridized again", x, more)
-    for part, number in runs.items():
-        if not isinstance(answer, dict) or answer.get(part) != number:
-            return say(False, f"{part}: it is not {answer.get(part)} times")
-    say(True, "")
+    return fault_of_parts(answer, runs, lambda part: f"it is not {answer.get(part)} times")

@@ -1,6 +1,6 @@
 """The checks of notebook 04's exercises."""
 
-from checks import say
+from checks import exercise, fault_of_parts, fault_of_type
 from programs.own.jobs import distance, job
 
 LOGS = {
@@ -38,14 +38,23 @@ def logs():
     print("causes:", *sorted(CAUSES.values()), sep="\n- ")
 
 
+@exercise("04", 2)
 def check_causes(answer):
     """Compare the causes that the reader gives for the logs."""
-    wrong = [name for name, cause in CAUSES.items() if answer.get(name) != cause]
-    say(not wrong, f"look again at {', '.join(wrong)}: what differs between the workers?")
+
+    def hint(name):
+        wrong = [name for name, cause in CAUSES.items() if answer.get(name) != cause]
+        return f"look again at {', '.join(wrong)}: what differs between the workers?"
+
+    return fault_of_parts(answer, CAUSES, hint)
 
 
+@exercise("04", 1)
 def check_distributed(program):
     """Run a program on 1, 2 and 3 workers, and compare what they saw and learned."""
+    fault = fault_of_type(program, "")
+    if fault:
+        return fault
     for case in CASES:
         num_examples, batch_size = case.split("/")
         words = "--num-examples", num_examples, "--batch-size", batch_size, "--save"
@@ -53,7 +62,7 @@ def check_distributed(program):
             ran = job(program, *words, f"scratch/sines{workers}", workers=workers, quiet=True)
             fault = _fault(ran, workers, int(num_examples))
             if fault:
-                return say(False, f"{workers} workers, batches of {batch_size}: {fault}")
+                return f"{workers} workers, batches of {batch_size}: {fault}"
         if case != CASES[0]:
             job(program, *words, "scratch/sines1", quiet=True)
         if (
@@ -63,8 +72,8 @@ def check_distributed(program):
             )
             > 1e-3
         ):
-            return say(False, f"{case}: the parameters are not those of one worker")
-    return say(True, "")
+            return f"{case}: the parameters are not those of one worker"
+    return ""
 
 
 def _fault(ran, workers, num_examples):
@@ -83,13 +92,19 @@ def _fault(ran, workers, num_examples):
     return ""
 
 
+@exercise("04", 3)
 def check_plan(num_examples, batch_size, shares):
     """Check a test's size, and run it on three workers to compare the predicted numbers."""
-    last = num_examples % batch_size
+    fault = fault_of_type(num_examples, 0) or fault_of_type(batch_size, 0)
+    fault = fault or fault_of_type(shares, [])
+    if fault:
+        return fault
+    last = num_examples % batch_size if batch_size > 0 else 0
     if not 0 < num_examples <= 20 or last not in (1, 2) or not batch_size % 3:
         hint = "three workers need a full batch that they cannot cut evenly, and a last batch"
-        return say(False, f"{hint} that leaves a worker without an example, in 20 examples or less")
+        return f"{hint} that leaves a worker without an example, in 20 examples or less"
     words = "--num-examples", num_examples, "--batch-size", batch_size, "--num-epochs", 1
     (epoch,) = job("step4_right", *words, workers=3, quiet=True).epochs.values()
     seen = [epoch[rank][0] for rank in range(3)]
-    return say(list(shares) == seen, f"the workers saw other numbers of examples than {shares}")
+    fault = f"the workers saw other numbers of examples than {shares}"
+    return "" if list(shares) == seen else fault

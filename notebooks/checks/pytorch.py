@@ -6,7 +6,7 @@ import moving
 import numpy as np
 import pytorch_side
 
-from checks import say
+from checks import exercise, fault_of_parts, function
 
 # The first weight before each of seven steps, on both sides; the rate falls after step 3.
 STRANGERS_LOGS = """\
@@ -19,27 +19,31 @@ C  PyTorch  1.0000  0.9000  0.7100  0.4390  0.4046  0.3637  0.3168
 """
 
 
+@exercise("10", 1, like=function)
 def check_set_rate(set_rate):
     """Compare the curve under a reader's ``set_rate`` with what PyTorch gave."""
     wanted = json.loads(pytorch_side.SAVED.read_text(encoding="utf-8"))["falling_rate"]["result"]
     try:
         path = moving.falling_rate(set_rate)
     except Exception as error:
-        return say(False, f"your function raised {type(error).__name__}: {error}")
+        return f"your function raised {type(error).__name__}: {error}"
     ends = f"after 20 steps Gluon is at {path[-1]:.2f}, PyTorch at {wanted[-1]:.2f}"
-    say(np.allclose(path, wanted, atol=1e-4), ends)
+    return "" if np.allclose(path, wanted, atol=1e-4) else ends
 
 
+@exercise("10", 2)
 def check_port(port):
     """Compare with what the same global batch and the same mean over it ask for."""
     hosts, gpus, batch, rate = 2, 4, 32, 0.1
-    if port.get("-n") != hosts:
-        return say(False, "-n: a worker takes all GPUs of its host")
-    if port.get("--batch-size") != batch * gpus:
-        return say(False, "--batch-size: it is that of a worker; the global batch stays the same")
-    say(port.get("--lr") == rate, "--lr: do both sides take the mean over the global batch?")
+    hints = {
+        "-n": "a worker takes all GPUs of its host",
+        "--batch-size": "it is that of a worker; the global batch stays the same",
+        "--lr": "do both sides take the mean over the global batch?",
+    }
+    return fault_of_parts(port, {"-n": hosts, "--batch-size": batch * gpus, "--lr": rate}, hints)
 
 
+@exercise("10", 3)
 def check_causes(causes):
     """Compare with what was overlooked in each log."""
     wanted = {"A": "velocity", "B": "first weights", "C": "divisor"}
@@ -48,7 +52,4 @@ def check_causes(causes):
         "B": "do they agree before the first step?",
         "C": "how much larger is the first step?",
     }
-    for name, cause in wanted.items():
-        if causes.get(name) != cause:
-            return say(False, f"{name}: {hints[name]}")
-    say(True, "")
+    return fault_of_parts(causes, wanted, hints)

@@ -4,7 +4,7 @@ import mxnet as mx
 import numpy as np
 from roofline import BUCKETS, DEVICES, LINKS, NETWORKS, REACHED
 
-from checks import compare, say
+from checks import compare, exercise, fault_of_type, function
 
 STRANGER = {  # of one epoch of a job on four hosts
     "seconds_computing": [61.2, 60.4, 97.9, 62.0],
@@ -19,16 +19,22 @@ def show_stranger():
             print(f'"{name}_worker_{rank}": {value}')
 
 
+@exercise("07", 2)
 def check_slow(slow, mended_s):
     """Compare a diagnosis with the stranger's metrics."""
+    fault = fault_of_type(slow, 0) or fault_of_type(mended_s, 1.0)
+    if fault:
+        return fault
     computing, waiting = (np.array(values) for values in STRANGER.values())
     if slow != computing.argmax():
-        return say(False, f"worker {slow} is not the one that computes longest and waits least")
+        return f"worker {slow} is not the one that computes longest and waits least"
     others = np.delete(computing, slow).max()  # the next slowest then sets the pace
     right = abs(mended_s - others - waiting[slow]) < 0.5
-    say(right, "the slowest of the others sets the pace, and the exchange is still to come")
+    hint = "the slowest of the others sets the pace, and the exchange is still to come"
+    return "" if right else hint
 
 
+@exercise("07", 1, like=function)
 def check_plan(plan):
     """Compare an answer with a search through the links, from the slowest."""
     cases = [("ResNet-50", "T4", 32, 2), ("BERT base", "V100", 64, 4), ("VGG-16", "A100", 16, 8)]
@@ -36,13 +42,13 @@ def check_plan(plan):
         try:
             link, share = plan(*case)
         except Exception as error:
-            return say(False, f"plan{case} raised {type(error).__name__}: {error}")
+            return f"plan{case} raised {type(error).__name__}: {error}"
         name, wanted = _search(*case)
         if link != name:
-            return say(False, f"plan{case} must choose {name}, not {link}")
+            return f"plan{case} must choose {name}, not {link}"
         if not np.isclose(share, wanted, rtol=1e-3):
-            return say(False, f"plan{case} must predict {wanted:.4f}, not {share}")
-    say(True, "")
+            return f"plan{case} must predict {wanted:.4f}, not {share}"
+    return ""
 
 
 def _search(network, device, batch_size, workers):
@@ -57,13 +63,14 @@ def _search(network, device, batch_size, workers):
     return next((name, share) for name, share in shares.items() if share >= 0.9)
 
 
+@exercise("07", 3, like=function)
 def check_sent(sent):
     """Compare a loop with what MXNet's own store lets through."""
     cases = []
     for seed, threshold in enumerate((0.5, 0.25, 1.0)):
         gradients = np.random.RandomState(seed).randint(-8, 9, 12) / 8  # exact in float32
         cases.append(((gradients.tolist(), threshold), _through_store(gradients, threshold)))
-    compare(sent, cases)
+    return compare(sent, cases)
 
 
 def _through_store(gradients, threshold):

@@ -5,7 +5,7 @@ import json
 import numpy as np
 from sixteen_bits import follow_scale
 
-from checks import say
+from checks import exercise, fault_of_parts, function
 
 # One line a step of a training in float16 on four workers, as a stranger kept it.
 STRANGERS_LOG = """\
@@ -19,6 +19,7 @@ step 427: scale 0.5, own loss: rank 0 1.88, rank 1 1.93, rank 2 nan, rank 3 1.91
 """
 
 
+@exercise("09", 3)
 def check_diagnosis(answer):
     """Check ``{"rank": …, "first_step": …, "cause": …}`` against the stranger's log."""
     rows = [line for line in STRANGERS_LOG.splitlines() if "nan" in line]
@@ -28,21 +29,18 @@ def check_diagnosis(answer):
         "first_step": "in which step does that begin?",
         "cause": "would a smaller scale not have cured it? The loss itself is computed in float32",
     }
-    for name, value in wanted.items():
-        if not isinstance(answer, dict) or answer.get(name) != value:
-            return say(False, f"{name}: {hints[name]}")
-    say(True, "")
+    return fault_of_parts(answer, wanted, hints)
 
 
+@exercise("09", 2)
 def check_skips(answer):
     """Check ``{gradient: predicted skips}`` by running MXNet's scaler."""
-    for gradient, predicted in answer.items():
-        skipped = sum(follow_scale(gradient, 1500)[1])
-        if predicted != skipped:
-            return say(False, f"gradient {gradient}: MXNet's scaler skips another number of steps")
-    say(len(answer) == 3, "predict all three")
+    wanted = {size: int(sum(follow_scale(size, 1500)[1])) for size in (0.5, 40, 5000)}
+    hint = "MXNet's scaler skips another number of steps"
+    return fault_of_parts(answer, wanted, lambda size: hint)
 
 
+@exercise("09", 1, like=function)
 def check_scaled_step(scaled_step):
     """Check a step of SGD with a loss scale, against NumPy."""
     good = ([2e-5, -2, 1], 1024.0, 0.1), ([3, -1, 2], 2.0, 0.5)
@@ -56,9 +54,9 @@ def check_scaled_step(scaled_step):
         try:
             new, new_scale = scaled_step(weight.copy(), gradient.copy(), lr, scale)
         except Exception as error:
-            return say(False, f"{case}: {type(error).__name__}: {error}")
+            return f"{case}: {type(error).__name__}: {error}"
         if np.shape(new) != (3,) or not np.allclose(new, wanted, rtol=1e-3, atol=0):
-            return say(False, f"{case}: the weight should become {wanted}, not {new}")
+            return f"{case}: the weight should become {wanted}, not {new}"
         if np.ndim(new_scale) or new_scale != next_scale:
-            return say(False, f"{case}: the next scale should be {next_scale:g}, not {new_scale!r}")
-    say(True, "")
+            return f"{case}: the next scale should be {next_scale:g}, not {new_scale!r}"
+    return ""

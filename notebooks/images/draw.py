@@ -1,6 +1,7 @@
 """Draw the pictures of the notebooks: python notebooks/images/draw.py [FOLDER].
 
 Blue is always device or worker 0, orange is device or worker 1, and green is what is added up.
+Where one device works, the parts of a step have their colours (../colours.py).
 """
 
 import sys
@@ -8,6 +9,11 @@ from pathlib import Path
 
 from card import BLUE, GREEN, GREY, ORANGE, PAPER, PURPLE, SKY, VERMILLION, Card
 
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
+from colours import PARTS
+
+FORWARD, BACKWARD, UPDATE = (PARTS[part] for part in ("forward", "backward", "update"))
 OWN = BLUE, ORANGE
 # Heights of bars: four weights, their gradients on two devices, and what an update takes off.
 WEIGHTS, GRADIENTS = (46, 30, 52, 38), ((10, 18, 24, 6), (20, 6, 14, 18))
@@ -58,30 +64,30 @@ def one_device(card):
         card.bold(134, 132 + i * 44, str(digit))
     card.text(62, 274, "images")
     card.text(134, 274, "labels")
-    card.arrow((168, 170), (266, 170))
+    card.arrow((168, 170), (266, 170), colour=FORWARD)
     card.text(216, 156, "forward")
     card.arrow((134, 92), (134, 44), (756, 44), (756, 92))
-    card.box(266, 92, 240, 156, BLUE)
+    card.box(266, 92, 240, 156, FORWARD)
     card.bold(386, 120, "network")
     card.code(386, 144, "scores = net(images)")
     card.bars(386, 218, "weights", (WEIGHTS, GREY, 1))
-    card.arrow((506, 170), (650, 170))
+    card.arrow((506, 170), (650, 170), colour=FORWARD)
     card.text(578, 156, "scores")
-    card.box(650, 92, 212, 156, VERMILLION)
+    card.box(650, 92, 212, 156, FORWARD)
     card.bold(756, 132, "loss")
     card.code(756, 158, "loss(scores, labels)")
     card.text(756, 190, "how far the scores\nare from the labels", size=14)
-    card.arrow((756, 248), (756, 302), colour=VERMILLION)
+    card.arrow((756, 248), (756, 302), colour=BACKWARD)
     card.text(740, 280, "backward", anchor="end")
-    card.panel(650, 302, 212, 100, VERMILLION, "gradients")
+    card.panel(650, 302, 212, 100, BACKWARD, "gradients")
     card.text(664, 356, "one for\neach weight", size=14, anchor="start")
-    card.bars(806, 384, "", (SUM, VERMILLION, 1))
-    card.arrow((650, 352), (506, 352), colour=VERMILLION)
+    card.bars(806, 384, "", (SUM, BACKWARD, 1))
+    card.arrow((650, 352), (506, 352), colour=BACKWARD)
     card.code(578, 338, "trainer.step")
-    card.panel(266, 302, 240, 100, BLUE, "Trainer")
+    card.panel(266, 302, 240, 100, UPDATE, "Trainer")
     card.text(280, 356, "takes a share\nof them off", size=14, anchor="start")
-    card.bars(444, 384, "", (NEW_WEIGHTS, GREY, 1), (TAKEN, VERMILLION, 0.15))
-    card.arrow((386, 302), (386, 248), colour=BLUE)
+    card.bars(444, 384, "", (NEW_WEIGHTS, GREY, 1), (TAKEN, BACKWARD, 0.15))
+    card.arrow((386, 302), (386, 248), colour=UPDATE)
     card.text(402, 280, "new weights", anchor="start")
 
 

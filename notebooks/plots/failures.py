@@ -13,12 +13,12 @@ def tries(whole, first, second, steps_per_epoch):
     (x, y), first_try, second_try = ((np.array(p) * (1, 100)).T for p in (whole, first, second))
     ax.plot(x, y, color=COLOURS[5], lw=10, alpha=0.5, label="undisturbed")
     ax.plot(*first_try, color=COLOURS[3], lw=3, marker="x", label="first try, until killed")
-    ax.plot(*second_try, color="black", lw=1.5, ls=":", marker=".", label="second try")
+    ax.plot(*second_try, color="black", ls=":", marker=".", label="second try")
     twice = second[0][0] - 0.5, first[-1][0] + 0.5
     ax.axvspan(*twice, color=COLOURS[1], alpha=0.3, label="computed twice")
     for step in range(steps_per_epoch, len(whole) + 1, steps_per_epoch):
         label = "checkpoint" if step == steps_per_epoch else None
-        ax.axvline(step + 0.5, color=COLOURS[2], lw=1, label=label)
+        ax.axvline(step + 0.5, color=COLOURS[2], lw=2, label=label)
     ax.set(xlabel="steps done", ylabel="accuracy of worker 0's batch (%)")
     ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     figure(fig, "Both tries lie on the undisturbed curve; a band marks what was computed twice")

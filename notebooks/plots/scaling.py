@@ -4,12 +4,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import roofline
 
+from colours import EDGE, PARTS
 from helpers import figure
 from plots import COLOURS, MARKS
 
-# The colours of the bars of the parts, which are data, forward, backward, waiting and so on.
-PLACES = {"forward": 1, "backward": 2, "exchange": 4, "update": 5, "server copies": 0}
-PLACES["server adds"] = 3
+KINDS = "forward", "backward", "exchange", "update", "server copies", "server adds"
 
 
 def timeline(traces, seconds, alt):
@@ -27,14 +26,13 @@ def timeline(traces, seconds, alt):
     fig, ax = plt.subplots(figsize=(6.4, 2.4))
     for row, spans in enumerate(traces.values()):
         for kind, start, end in spans:
-            if kind in PLACES and end > first and start < last:
+            if kind in KINDS and end > first and start < last:
                 low, high = (0.2, 0.2) if kind == "exchange" else (-0.4, 0.6)
                 start, end = max(start, first), min(end, last)
                 place = 1e3 * (start - first), 1e3 * (end - start)
-                colour = COLOURS[PLACES[kind]]
-                ax.broken_barh([place], (row + low, high), color=colour)
-    for kind, place in PLACES.items():
-        ax.barh(0, 0, color=COLOURS[place], label=kind)
+                ax.broken_barh([place], (row + low, high), color=PARTS[kind])
+    for kind in KINDS:
+        ax.barh(0, 0, color=PARTS[kind], edgecolor=EDGE, linewidth=0.5, label=kind)
     ax.set(xlabel="time (ms)", xlim=(0, 1e3 * seconds))
     ax.set(yticks=range(len(traces)), yticklabels=list(traces))
     ax.invert_yaxis()
@@ -55,7 +53,7 @@ def roof(device, links, network, batches, workers, alt):
         place = batch * net.flop / (bytes_sent * net.weights)
         label = f"{network}, batch {batch}"
         ax.plot([place], [peak / 1e12], mark, color="black", ms=6, label=label)
-        ax.axvline(place, color="#666666", lw=0.6, ls=":")
+        ax.axvline(place, color="#666666", lw=1, ls=":")
     ax.set(xscale="log", yscale="log", ylim=(0.05, 20))
     ax.set(xlabel="FLOP for each byte exchanged", ylabel="TFLOP/s of a worker")
     ax.grid(alpha=0.3)

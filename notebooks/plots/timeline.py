@@ -2,8 +2,8 @@
 
 import matplotlib.pyplot as plt
 
+from colours import EDGE, PARTS
 from helpers import figure
-from plots import COLOURS
 
 
 def timelines(times, alt):
@@ -17,13 +17,16 @@ def timelines(times, alt):
                 began, pushed, answered = (
                     update[name] - zero for name in ("began", "pushed", "answered")
                 )
-                bar = {"height": 0.5}
-                axes.barh(rank, pushed - began, left=began, color=COLOURS[0], **bar)
-                axes.barh(rank, answered - pushed, left=pushed, color=COLOURS[1], **bar)
+                look = {"height": 0.5, "edgecolor": EDGE, "linewidth": 0.5}
+                axes.barh(rank, pushed - began, left=began, color=PARTS["computing"], **look)
+                axes.barh(rank, answered - pushed, left=pushed, color=PARTS["waiting"], **look)
                 axes.plot([answered] * 2, [rank - 0.32, rank + 0.32], color="black", lw=1)
                 axes.text(answered, rank - 0.36, update["others"], ha="center", size=8)
         axes.set(title=kind, ylabel="rank", yticks=range(2), ylim=(1.5, -0.65))
     panels[-1].set_xlabel("time since the first worker began (s)")
-    names = [plt.Rectangle((0, 0), 1, 1, color=colour) for colour in COLOURS[:2]]
+    names = [
+        plt.Rectangle((0, 0), 1, 1, facecolor=PARTS[part], edgecolor=EDGE)
+        for part in ("computing", "waiting")
+    ]
     fig.legend(names, ["computing", "waiting for the answer"], loc="outside upper right", ncols=2)
     figure(fig, alt)

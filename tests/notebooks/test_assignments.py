@@ -9,7 +9,7 @@ import nbformat
 import psutil
 import pytest
 
-from checks import say
+from checks import exercise
 from launching import ROOT
 from make_assignments import assignment
 from notebooks.test_notebooks import (
@@ -61,13 +61,14 @@ def test_an_exercise_becomes_a_cell_to_answer_in_and_a_locked_check(name):
         assert first.startswith("from checks.") and last.startswith("check_")
 
 
-def test_a_check_raises_an_error_where_nbgrader_grades(monkeypatch, capsys):
-    say(False, "a hint")
+def test_a_check_raises_an_error_where_nbgrader_grades(monkeypatch, tmp_path):
+    monkeypatch.setenv("TUTORIAL_PROGRESS", str(tmp_path / "progress.txt"))
+    check = exercise("00", 1)(lambda answer: "" if answer == 3 else "a hint")
+    check(2)
     monkeypatch.setenv("NBGRADER_EXECUTION", "autograde")
-    say(True, "a hint")
+    check(3)
     with pytest.raises(AssertionError, match="a hint"):
-        say(False, "a hint")
-    assert capsys.readouterr().out == "Not yet: a hint\nCorrect.\nNot yet: a hint\n"
+        check(2)
 
 
 def nbgrader(course, *words, status=0):

@@ -34,6 +34,23 @@ def test_a_notebook_has_three_exercises_and_at_most_four_guesses(name):
     assert sum(text.count("**Guess") for text in markdown(name)) <= 4
 
 
+@every_notebook
+def test_what_a_guess_is_about_is_folded_until_it_is_opened(name):
+    """On the site by a tag, in JupyterLab by two entries that it takes away together."""
+    code = []  # since the last guess: whether each code cell's output is folded
+    for cell in reversed(committed(name).cells):
+        if cell.cell_type == "code":
+            is_folded = "hide-output" in cell.metadata.get("tags", [])
+            assert is_folded == cell.metadata.get("collapsed", False), cell.source
+            assert is_folded == cell.metadata.get("jupyter", {}).get("outputs_hidden", False)
+            assert cell.outputs or not is_folded, cell.source
+            code.insert(0, is_folded)
+        elif "**Guess" in cell.source:
+            assert any(code[:3]), cell.source
+            code = []
+    assert not any(code), "folded without a guess"
+
+
 def test_a_function_stands_in_full_once_in_the_course():
     shown = Counter(source for name in NOTEBOOKS for source in shown_sources(committed(name)))
     assert shown and not [source for source, times in shown.items() if times > 1]

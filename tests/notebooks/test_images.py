@@ -8,6 +8,7 @@ from itertools import combinations
 
 import pytest
 
+from colours import PARTS
 from launching import ROOT
 from sampler import GlobalBatchSampler, epoch_permutation
 
@@ -16,7 +17,7 @@ FOLDER = ROOT / "notebooks" / "images"
 PICTURES = sorted(FOLDER.glob("*.svg"))
 SVG = "{http://www.w3.org/2000/svg}"
 OKABE_ITO = {"#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7"}
-PALETTE = OKABE_ITO | {"#666666", "#222222", "#FFFFFF", "none"}
+PALETTE = OKABE_ITO | {*PARTS.values(), "#666666", "#222222", "#FFFFFF", "none"}
 
 each_picture = pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
 

@@ -19,6 +19,7 @@ import nbformat
 import pytest
 
 from make_assignments import answer_code
+from shown import style_of_code
 
 TIME_BUDGET_S = 1100
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,9 +84,15 @@ def texts_of(cell):
                 yield re.sub(r"base64,[\w+/=]*", "", content)
 
 
+def verdicts(cell):
+    """What checks said of an answer, as text."""
+    shown = [output.get("data", {}).get("text/plain", "") for output in cell.outputs]
+    return [text for text in shown if re.match("[○✗✓] ", text)]
+
+
 def without_tags(page):
     """The text of a page of HTML."""
-    return html.unescape(re.sub("<.*?>", "", page))
+    return html.unescape(re.sub("<style>.*?</style>|<.*?>", "", page))
 
 
 def shown_sources(notebook):
@@ -101,13 +108,15 @@ def tagged(notebook, tag):
 
 
 def with_answers(notebook):
-    """The notebook, followed by each folded answer and the call that checks it."""
+    """The notebook, followed by each exercise as if it had been tried, and by its folded answer."""
     for exercise, answer in zip(tagged(notebook, "exercise"), tagged(notebook, "answer")):
         calls = [line for line in exercise.source.splitlines() if line.startswith("check_")]
         assert calls, exercise.source
-        cell = nbformat.v4.new_code_cell("\n".join([answer_code(answer.source), *calls]))
-        cell.metadata["tags"] = ["answered"]
-        notebook.cells.append(cell)
+        answered = "\n".join([answer_code(answer.source), *calls])
+        for tag, source in ("unanswered", f"pass\n{exercise.source}"), ("answered", answered):
+            cell = nbformat.v4.new_code_cell(source)
+            cell.metadata["tags"] = [tag]
+            notebook.cells.append(cell)
     return notebook
 
 
@@ -158,6 +167,7 @@ def run_in(folder, name):
     nbformat.write(notebook, folder / name)
     environ = {k: v for k, v in os.environ.items() if not k.startswith(("DMLC_", "TUTORIAL_"))}
     environ.update(MXNET_HOME=str(folder / "no-data"))
+    environ["TUTORIAL_PROGRESS"] = str(folder / "progress.txt")  # that of the reader stays
     jupyter = [sys.executable, "-m", "jupyter", "nbconvert", "--to", "notebook", "--execute"]
     words = [*offline(), *jupyter, "--allow-errors", "--inplace", str(folder / name)]
     done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=RUN_LIMIT_S)
@@ -235,14 +245,24 @@ def test_a_notebook_runs_from_a_clean_kernel_without_a_network(name):
 
 
 @every_run
+def test_a_run_changes_no_metadata(name):
+    before, after = committed(name), executed(name)
+    assert after.metadata == before.metadata
+    for old, new in zip(before.cells, after.cells):
+        new.metadata.pop("execution", None)  # nbconvert's times
+        assert new.metadata == old.metadata, old.source
+
+
+@every_run
 def test_answers_pass_their_checks_and_unfinished_exercises_do_not(name):
     notebook = executed(name)
-    unfinished, answered = tagged(notebook, "exercise"), tagged(notebook, "answered")
-    assert len(unfinished) == len(answered) == 3
-    for cell in unfinished:
-        assert "".join(texts_of(cell)).startswith("Not yet"), cell
-    for cell in answered:
-        assert "".join(texts_of(cell)).startswith("Correct"), cell
+    begins = {"exercise": "○ Your turn", "unanswered": "✗ Not yet", "answered": "✓ Correct"}
+    for tag, words in begins.items():
+        cells = tagged(notebook, tag)
+        assert len(cells) == 3
+        for number, cell in enumerate(cells, 1):
+            (verdict,) = verdicts(cell)
+            assert verdict.startswith(f"{words}: exercise {number} of 3. "), cell
 
 
 @every_run
@@ -262,6 +282,22 @@ def test_a_committed_notebook_was_run_from_top_to_bottom(name):
     cells = code_cells(committed(name))
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     assert (FOLDER / name).stat().st_size < LARGEST
+
+
+@every_notebook
+def test_a_notebook_is_the_same_whichever_python_opens_it(name):
+    """JupyterLab writes down the kernel that it finds: git would see a change."""
+    kernel = json.loads(
+        (Path(sys.prefix) / "share/jupyter/kernels/python3/kernel.json").read_text()
+    )
+    noted = committed(name).metadata
+    assert noted.kernelspec == {
+        "name": "python3",
+        "display_name": kernel["display_name"],
+        "language": "python",
+    }
+    assert noted.language_info.version == "3"
+    assert noted == committed(NOTEBOOKS[0]).metadata
 
 
 @every_notebook
@@ -297,14 +333,16 @@ def test_every_picture_has_an_alternative_text(name):
 
 
 @every_notebook
-def test_code_that_is_shown_can_be_read_on_a_light_and_on_a_dark_page(name):
-    """Its colours are fixed, so its background must be, too."""
+def test_code_that_is_shown_has_the_style_of_today_and_a_text_for_terminals(name):
+    """That its colours can be read on light and on dark pages is tested in test_shown.py."""
     for cell in code_cells(committed(name)):
         for output in cell.outputs:
-            page = output.get("data", {}).get("text/html", "")
+            data = output.get("data", {})
+            assert "object>" not in data.get("text/plain", ""), cell.source
+            page = data.get("text/html", "")
             if "<pre" in page:
-                style = re.search('<pre style="(.*?)"', page)
-                assert style and {"color:", "background:", "monospace;"} <= set(style[1].split())
+                assert page.startswith(f'{style_of_code()}<pre class="shown">')
+                assert without_tags(page).strip() == data["text/plain"].strip()
 
 
 @every_notebook
@@ -345,9 +383,12 @@ def test_a_number_in_prose_stands_in_an_output_or_in_code(name):
     assert found and not missing
 
 
+NOTIFICATION = "@jupyterlab/apputils-extension:notification"
+
+
 @pytest.mark.long
 def test_jupyterlab_opens_on_the_notebooks(tmp_path):
-    """What `make jupyter` starts answers, lists the notebooks and does not ask about news."""
+    """What `make jupyter` starts says where, lists the notebooks and does not ask about news."""
     words = ["make", "-s", "jupyter", "JUPYTER_ARGS=--no-browser --port=0"]
     with open(tmp_path / "log", "w+b") as log, subprocess.Popen(
         words, cwd=ROOT, stdout=log, stderr=log, start_new_session=True
@@ -355,9 +396,14 @@ def test_jupyterlab_opens_on_the_notebooks(tmp_path):
         try:
             listed = json.loads(ask_jupyter("api/contents/notebooks", tmp_path / "log", lab))
             page = ask_jupyter("lab", tmp_path / "log", lab)
+            settings = ask_jupyter(f"lab/api/settings/{NOTIFICATION}", tmp_path / "log", lab)
         finally:
             os.killpg(lab.pid, 15)
     assert set(NOTEBOOKS) <= {item["name"] for item in listed["content"]}
+    asks = json.loads(settings)["schema"]["properties"]
+    assert (asks["fetchNews"]["default"], asks["checkForUpdates"]["default"]) == ("false", False)
+    address = r"JupyterLab: http://\S*/lab/tree/notebooks/00-start-here\.ipynb\?token=\w+  \(.*\)"
+    assert re.fullmatch(address, (tmp_path / "log").read_text().splitlines()[0])
     assert re.search(r'"news": *{"disabled": *true}', page)
 
 

@@ -1,0 +1,64 @@
+"""One colour for one thing: in plots, in drawn pictures, and on the site's page of a step."""
+
+import re
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+import plots
+from colours import EDGE, PARTS
+from launching import ROOT
+from notebooks.test_shown import contrast
+
+TIME_BUDGET_S = 10
+PAGE = ROOT / "docs" / "site" / "static" / "step.css"
+ON_THE_PAGE = "forward", "backward", "push", "sum", "pull", "update"
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """The figures that plots draw."""
+    figures = []
+    monkeypatch.setattr(plots, "figure", lambda fig, alt: figures.append(fig))
+    return figures
+
+
+@pytest.mark.parametrize("part", ON_THE_PAGE)
+def test_a_part_has_the_colour_of_the_page_on_light_paper(part):
+    (light,) = re.findall(rf"--{part}: light-dark\((#\w+),", PAGE.read_text(encoding="utf-8"))
+    assert PARTS[part] == light.upper()
+
+
+def test_other_names_have_the_colour_of_the_same_thing_and_other_things_another():
+    same = {"computing": "forward", "exchange": "push"}
+    same.update({"server adds": "sum", "server copies": "pull"})
+    assert all(PARTS[name] == PARTS[part] for name, part in same.items())
+    others = [colour for name, colour in PARTS.items() if name not in same]
+    assert len(set(others)) == len(others) == len(PARTS) - len(same)
+    assert contrast(EDGE, "#FFFFFF") > 4.5
+
+
+def test_bars_of_a_step_have_their_colours_in_any_order_and_a_dark_edge(drawn):
+    plots.bars({"job": {"backward": 1, "own": 2, "forward": 3}}, "ms", "alt")
+    backward, own, forward = drawn[0].axes[0].patches
+    assert to_hex(backward.get_facecolor()).upper() == PARTS["backward"]
+    assert to_hex(own.get_facecolor()).upper() == plots.COLOURS[1]
+    assert to_hex(forward.get_facecolor()).upper() == PARTS["forward"]
+    assert to_hex(forward.get_edgecolor()).upper() == EDGE
+
+
+def test_the_drawn_step_has_these_colours():
+    picture = (ROOT / "notebooks/images/one-device.svg").read_text(encoding="utf-8")
+    assert all(PARTS[part] in picture for part in ("forward", "backward", "update"))
+
+
+@pytest.mark.parametrize("ends", [(1, 1, 1, 1), (0, 0, 0.01, 1), (np.inf, 1, np.nan, 0.99)])
+def test_lines_are_thick_enough_and_named_at_their_ends_apart(drawn, ends):
+    curves = {f"curve {number}": [0, end] for number, end in enumerate(ends)}
+    plots.lines(curves, "x", "y", "alt", below="curve 0", ylim=(0, 1))
+    (ax,) = drawn[0].axes
+    assert min(line.get_linewidth() for line in ax.get_lines()) >= 2
+    assert [text.get_text() for text in sorted(ax.texts, key=lambda t: t.get_text())] == [*curves]
+    heights = sorted(text.get_position()[1] for text in ax.texts)
+    assert min(np.diff(heights)) > 0.08 and heights[0] > -0.01 and heights[-1] <= 1.01
