@@ -147,7 +147,7 @@ def test_push_and_pull_show_what_notebook_03_measures(tmp_path):
             stale: last(key).workers.map((w) => w.stale),
             version: last(key).servers[0].version,
         }))"""
-    files = [OWN / "static" / "pushpull.js"]
+    files = [OWN / "static" / "pushpull_model.js"]
     total, short, many, twice, sync, late = in_browser(tmp_path, files, script)
     assert total["pulled"] == [[3, 30], [3, 30]]
     assert short["pulled"] == [[18, 6, 5, 1]] * 2
