@@ -1,4 +1,4 @@
-"""The pages to play with, as somebody uses them: names of controls, keys, motion, colours, races."""
+"""The pages to play with, as somebody uses them: names of controls, keys, motion, colours."""
 
 import json
 import re
@@ -96,9 +96,10 @@ def test_the_step_before_stays_with_its_difference(step):
     shown, before, after = step.run("""{
         const before = stepModel.seconds(stepLink.setup(stepLink.start));
         move("[data-range=buckets]", 11);
-        [words(".difference"), before, stepModel.seconds(stepLink.setup({ ...stepLink.start, buckets: 12 }))] }""")
+        const changed = stepLink.setup({ ...stepLink.start, buckets: 12 });
+        [words(".difference"), before, stepModel.seconds(changed)] }""")
     percent = round(100 * (after / before - 1))
-    assert shown == f"{1e3 * before:.0f} → {1e3 * after:.0f} ms (−{-percent} %)"
+    assert shown == f"{1e3 * before:.0f} → {1e3 * after:.0f} ms (\N{MINUS SIGN}{-percent} %)"
     assert step.run("document.querySelectorAll('rect.ghost').length") > 3
 
 
@@ -122,7 +123,7 @@ def test_a_race_says_how_much_faster_and_its_address_holds_both(step, folder):
         const b = { ...a, link: "own", rate: Number((1.25e6 * Math.pow(1e5, 0.8)).toPrecision(2)) };
         stepModel.seconds(stepLink.setup(a)) / stepModel.seconds(stepLink.setup(b)) }""")
     title = step.run("words('.versus')")
-    assert title == f"B is {ratio:.2g} × faster."
+    assert title == f"B is {ratio:.2g} \N{MULTIPLICATION SIGN} faster."
     step.run("one('[data-race=run]').click(); new Promise((done) => setTimeout(done, 300))")
     address = step.run("location.href")
     assert "&a=network:own,weights:25000000," in address
@@ -148,11 +149,12 @@ def test_a_program_can_lead_to_the_step_that_it_has_timed(step, folder):
 @pytest.mark.parametrize("width, height", [(1280, 900), (390, 844)])
 def test_the_advice_stays_in_view_while_the_last_slider_is_moved(step, width, height):
     step.resize(width, height)
-    step.run("one('[data-box=overlap]').focus(); one('[data-box=overlap]').scrollIntoView({ block: 'center' })")
     top, bottom, least = step.run("""{
+        one("[data-box=overlap]").focus();
+        one("[data-box=overlap]").scrollIntoView({ block: "center" });
         const { top, bottom } = one(".advice").getBoundingClientRect();
         [top, bottom, one("[data-box=overlap]").getBoundingClientRect().top] }""")
-    assert 0 <= top and bottom <= height and least > 0
+    assert top >= 0 and bottom <= height and least > 0
     assert step.run("document.documentElement.scrollWidth") <= width
     if width < 500:
         assert least >= bottom  # nothing lies on the control
