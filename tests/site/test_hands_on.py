@@ -179,7 +179,8 @@ def test_bars_stand_out_from_the_page_and_text_from_bars(step, scheme):
         const paper = getComputedStyle(one(".view")).backgroundColor;
         const fill = (selector) => getComputedStyle(one(selector)).fill;
         const kinds = ["forward", "backward", "push", "sum", "pull", "update"];
-        [paper, kinds.map((k) => [k, fill(`rect.${k}`), one(`text.on-${k}`) ? fill(`text.on-${k}`) : ""])] }""")
+        const label = (kind) => (one(`text.on-${kind}`) ? fill(`text.on-${kind}`) : "");
+        [paper, kinds.map((kind) => [kind, fill(`rect.${kind}`), label(kind)])] }""")
     paper, kinds = found
     for kind, bar, text in kinds:
         assert contrast(bar, paper) >= 3, kind
