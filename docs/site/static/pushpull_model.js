@@ -130,7 +130,7 @@ const pushPull = (function () {
         ["Worker 0 pushes its 1 of step 2, worker 1 its 2 of step 3.",
           ["push", 0, 0, 1], ["push", 1, 0, 2], waits(0), waits(1)],
         ["The sum is 3. It looks right, but mixes the batches of two steps.",
-          ["sum", 0, "mixes two steps"], ["pull", 0, 0], ["pull", 1, 0], ["does", 0, "has the sum"], ["does", 1, "is done"]],
+          ["sum", 0, "mixed steps"], ["pull", 0, 0], ["pull", 1, 0], ["does", 0, "has the sum"], ["does", 1, "is done"]],
         ["Worker 0 pushes its 1 of step 3. Worker 1 has made its three pushes.",
           ["push", 0, 0, 1], waits(0)],
         ["Worker 0 waits for ever: a wait at the end, far from the mistake.", ["does", 0, "waits for ever"]],

@@ -327,7 +327,7 @@
     one(".timeline").innerHTML =
       svg("step-time", width, bottom + 24, `Timeline of a step of ${time(step)}`, description, inner) +
       `<p class="legend">${KINDS.map((k) => `<span><i class="${k}"></i>${k}</span>`).join(" ")}` +
-      (isGhost ? '<span><i class="ghost"></i>thin: the step before</span>' : "") + "</p>";
+      (isGhost ? '<span><i class="ghost"></i>thin: before</span>' : "") + "</p>";
     race = { scale, steps: { a: stepA, b: step } };
     moveFrom(".timeline");
   }

@@ -220,14 +220,14 @@ const stepModel = (function () {
     const now = percent(efficiency(s));
     if (s.hosts === 1) return "A single worker exchanges nothing: its step is all computing.";
     const name = bottleneck(s);
-    if (name === "computing") return `Computing is ${now} % of the step: this is what you want.`;
+    if (name === "computing") return `Computing is ${now}\u00a0% of the step: this is what you want.`;
     const found = remedies(s);
     const best = [true, false].map((is) => found.find((r) => r.isFree === is)).filter((r) => r);
-    let sentence = `${BLAMED[name]} The efficiency is ${now} %.`;
+    let sentence = `${BLAMED[name]} The efficiency is ${now}\u00a0%.`;
     if (!best.length) return `${sentence} No single change would help.`;
     const words = best[0].name[0].toUpperCase() + best[0].name.slice(1);
-    sentence += ` ${words} would raise it to ${percent(best[0].efficiency)} %`;
-    if (best.length > 1) sentence += `, ${best[1].name} to ${percent(best[1].efficiency)} %`;
+    sentence += ` ${words} would raise it to ${percent(best[0].efficiency)}\u00a0%`;
+    if (best.length > 1) sentence += `, ${best[1].name} to ${percent(best[1].efficiency)}\u00a0%`;
     return `${sentence}.`;
   }
 
