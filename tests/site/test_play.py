@@ -101,6 +101,7 @@ PLACES = {  # address: is it damaged
     "#network=vgg-16&hosts=4&link=1-gbit-s": False,
     "#hosts=4&a=network:vgg-16,hosts:2": False,
     "#compute=0.3&bytes=4e7&rate=1.25e8&hosts=2&measured=2:0.4": False,
+    "#compute=0.0454&update=0.0234&bytes=44726568.0&batch=8&hosts=1&exchange=0.0": False,
 }
 
 

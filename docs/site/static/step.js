@@ -548,7 +548,7 @@
     draw();
     isDamaged = !!found.wrong;
     let said = found.isTimed ? "This is your own step, as a program has timed it." : "";
-    if (found.points.length) said += " The diamonds are its measured steps.";
+    if (found.points.length) said += " A diamond is a measured step.";
     one(".status").textContent = found.wrong
       ? `This link is damaged at "${found.wrong}". You see the start instead.` : said;
   }

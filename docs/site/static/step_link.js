@@ -22,9 +22,10 @@ const stepLink = (function () {
     adds: [1e8, 1e12, false],
   };
   /* What a program times: seconds of forward and backward, of the update, and of an exchange that
-     overlaps with nothing; bytes of the gradients. `rate` or `exchange` stands for the link. */
+     overlaps with nothing (0 of a single worker); bytes of the gradients. `rate` or `exchange`
+     stands for the link. */
   const TIMED = {
-    compute: [1e-6, 1e4, false], update: [0, 1e3, false], exchange: [1e-6, 1e4, false],
+    compute: [1e-6, 1e4, false], update: [0, 1e3, false], exchange: [0, 1e4, false],
     bytes: [4e4, 4e10, false],
   };
   const POINT = /^(\d{1,3}):([\d.e+-]{1,25})$/i; // hosts:seconds of a step
@@ -96,7 +97,8 @@ const stepLink = (function () {
       const isSetting = has(LIMITS, name) && (!list || found.state[list] === OWN);
       if (isSetting) found.state[name] = numbers[name];
     }
-    if (has(numbers, "exchange")) Object.assign(found.state, linkOf(found.state, numbers.exchange));
+    if (found.isTimed && found.state.servers >= found.state.hosts) found.state.servers = 0; // on each
+    if (numbers.exchange && found.state.hosts > 1) Object.assign(found.state, linkOf(found.state, numbers.exchange));
     return found;
   }
 
