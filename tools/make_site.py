@@ -68,9 +68,9 @@ def main(argv=None):
     words += ["-d", str(ROOT / "build" / "site-doctrees"), str(SOURCE), str(SITE)]
     shutil.rmtree(SITE, ignore_errors=True)
     status = subprocess.run([sys.executable, "-m", "sphinx", *words], env=environ).returncode
-    if (OWN / "step_data.py").exists():
-        data = SITE / "_static" / "step_data.js"
-        subprocess.run([sys.executable, OWN / "step_data.py", data], check=True)
+    for program in sorted(OWN.glob("*_data.py")):
+        data = SITE / "_static" / f"{program.stem}.js"
+        subprocess.run([sys.executable, program, data], check=True)
     if has_archive:
         words = ["archive", "--format=tar.gz", "--prefix=lesson/", "-o", str(SITE / ARCHIVE)]
         subprocess.run(["git", "-C", str(ROOT), *words, "HEAD"], check=True)

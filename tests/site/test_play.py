@@ -77,7 +77,7 @@ def played(tmp_path_factory):
         answer.redraw = Math.min(...times)"""
     script = script.replace("HASHES", json.dumps(list(PLACES)))
     static = OWN / "static"
-    files = [static / "step_model.js", data, static / "step.js"]
+    files = [static / "step_model.js", data, static / "step_link.js", static / "step.js"]
     return in_browser(folder, files, script)
 
 
@@ -91,10 +91,17 @@ PLACES = {  # address: is it damaged
     "#network=__proto__": True,
     "#__proto__=1": True,
     "#hosts=8&slow=<b>": True,
+    "#hosts=8&a=hosts": True,
+    "#hosts=8&a=hosts:4,a:1": True,
+    "#compute=0.3": True,
+    "#compute=0.3&bytes=4e7&measured=2": True,
     "#latency=Infinity": True,
     "#hosts=%ff": True,
     "#what-the-model-assumes": False,
     "#network=vgg-16&hosts=4&link=1-gbit-s": False,
+    "#hosts=4&a=network:vgg-16,hosts:2": False,
+    "#compute=0.3&bytes=4e7&rate=1.25e8&hosts=2&measured=2:0.4": False,
+    "#compute=0.0454&update=0.0234&bytes=44726568.0&batch=8&hosts=1&exchange=0.0": False,
 }
 
 
@@ -141,7 +148,7 @@ def test_push_and_pull_show_what_notebook_03_measures(tmp_path):
             stale: last(key).workers.map((w) => w.stale),
             version: last(key).servers[0].version,
         }))"""
-    files = [OWN / "static" / "pushpull.js"]
+    files = [OWN / "static" / "pushpull_model.js"]
     total, short, many, twice, sync, late = in_browser(tmp_path, files, script)
     assert total["pulled"] == [[3, 30], [3, 30]]
     assert short["pulled"] == [[18, 6, 5, 1]] * 2

@@ -1,312 +1,370 @@
-/* Push and pull to watch: two workers and two servers, step by step.
-   The servers of the first part count and add up by MXNet's rules, so no picture can show a wrong
-   sum. The second part draws, on an element with the id push-pull. */
+/* Push and pull to watch: the pictures, the buttons and the keys. Needs pushpull_model.js and
+   pushpull_data.js before it, and an element with the id push-pull. */
 
-const pushPull = (function () {
-  const NUM_WORKERS = 2;
+(function () {
+  const root = document.getElementById("push-pull");
+  if (!root) return;
+  const { CASES, FAULTS, END_S, UNUSED } = pushPull;
+  const TRAVEL_MS = 400;
+  const isStill = window.matchMedia("(prefers-reduced-motion: reduce)");
 
-  /* Return what each step of a case shows. An act is
-     push worker server value · sum server · update server (dist_async) · pull worker server ·
-     does worker words · clock time. A case that breaks the rules is an error. */
-  function frames(about) {
-    const server = (key) => ({ key, value: about.start, version: 0, got: [] });
-    const world = {
-      clock: "",
-      workers: [0, 1].map(() => ({ does: "", version: 0, pulled: [], stale: [] })),
-      servers: about.keys.map(server),
-    };
-    return about.steps.map(([words, ...acts]) => {
-      const arrows = [];
-      for (const [act, ...of] of acts) {
-        if (act === "push") {
-          const [worker, to, value] = of;
-          world.servers[to].got.push({ worker, value });
-          arrows.push({ worker, server: to, value, isPush: true });
-        } else if (act === "sum") {
-          const at = world.servers[of[0]];
-          if (about.isAsync || at.got.length !== NUM_WORKERS) throw new Error(`no sum: ${words}`);
-          const sum = at.got.reduce((all, { value }) => all + value, 0);
-          at.version += 1;
-          at.value = about.isWeight ? at.version : sum;
-          at.got = [];
-        } else if (act === "update") {
-          const at = world.servers[of[0]];
-          if (!about.isAsync || at.got.length !== 1) throw new Error(`no update: ${words}`);
-          const { worker } = at.got.pop();
-          world.workers[worker].stale.push(at.version - world.workers[worker].version);
-          at.version += 1;
-          at.value = at.version;
-        } else if (act === "pull") {
-          const [worker, from] = of;
-          const at = world.servers[from];
-          if (at.got.some((push) => push.worker === worker)) throw new Error(`no answer: ${words}`);
-          world.workers[worker].pulled.push(at.value);
-          world.workers[worker].version = at.version;
-          arrows.push({ worker, server: from, value: at.value, isPush: false });
-        } else if (act === "does") world.workers[of[0]].does = of[1];
-        else if (act === "clock") world.clock = of[0];
-        else throw new Error(`${act}: no such act`);
-      }
-      return { words, arrows, ...JSON.parse(JSON.stringify(world)) };
-    });
+  // ---- The state, and the address that holds it ----
+
+  let [which, at] = [0, 0];
+  let fault = null; // what broke, and after which step
+  let verdict = "";
+
+  const shown = () => (fault ? pushPull.broken(CASES[which], fault.from, fault.key) : CASES[which]);
+
+  function address() {
+    return `#case=${CASES[which].key}&step=${at + 1}${fault ? `&break=${fault.key}:${fault.from + 1}` : ""}`;
   }
 
-  const computes = (...workers) => workers.map((w) => ["does", w, "computes"]);
-  const waits = (w) => ["does", w, "waits"];
-  const has = (...workers) => workers.map((w) => ["does", w, "has the sum"]);
-
-  const CASES = [
-    {
-      key: "sum", name: "A sum", keys: ["key 0", "key 1"], start: 0,
-      steps: [
-        ["Two workers compute gradients. Each has two arrays: key 0 lies on server 0, key 1 on server 1.",
-          ...computes(0, 1)],
-        ["Worker 0 is ready first. It pushes 1 to key 0 and 10 to key 1. Both servers count: one push of two.",
-          ["push", 0, 0, 1], ["push", 0, 1, 10], waits(0)],
-        ["Worker 0 pulls, and waits: a dist_sync server does not answer before all workers have pushed.",
-          waits(0)],
-        ["Worker 1 pushes 2 and 20. Now each server has two pushes of two.",
-          ["push", 1, 0, 2], ["push", 1, 1, 20], waits(1)],
-        ["The servers add up: 3 and 30. A store adds, it does not average.", ["sum", 0], ["sum", 1]],
-        ["Both workers pull the same sums, and make the same update.",
-          ["pull", 0, 0], ["pull", 1, 0], ["pull", 0, 1], ["pull", 1, 1], ...has(0, 1)],
-      ],
-    },
-    {
-      key: "short", name: "A short batch", keys: ["gradients", "examples"], start: 0,
-      steps: [
-        ["The last batch: worker 0 has 4 examples left, worker 1 only 2.", ...computes(0, 1)],
-        ["Each pushes the sum of its examples' gradients to server 0, and how many there were to server 1. Worker 0: 8 of 4 examples.",
-          ["push", 0, 0, 8], ["push", 0, 1, 4], waits(0)],
-        ["Worker 1: 10 of 2 examples.", ["push", 1, 0, 10], ["push", 1, 1, 2], waits(1)],
-        ["The servers add up: 18 of 6 examples.", ["sum", 0], ["sum", 1]],
-        ["Both divide: 18 / 6 = 3, as one worker with all six examples would. The mean of both means, (8/4 + 10/2) / 2 = 3.5, would be wrong.",
-          ["pull", 0, 0], ["pull", 1, 0], ["pull", 0, 1], ["pull", 1, 1], ...has(0, 1)],
-        ["Next step: worker 0 has one more example, worker 1 has none. Worker 0 pushes 5 of 1 example.",
-          ["push", 0, 0, 5], ["push", 0, 1, 1], waits(0)],
-        ["If worker 1 went home now, worker 0 would wait for ever. So it pushes zeros: 0 of 0 examples.",
-          ["push", 1, 0, 0], ["push", 1, 1, 0], waits(1)],
-        ["The servers add up: 5 of 1 example.", ["sum", 0], ["sum", 1]],
-        ["Both make the update 5 / 1. They still have the same weights.",
-          ["pull", 0, 0], ["pull", 1, 0], ["pull", 0, 1], ["pull", 1, 1], ...has(0, 1)],
-      ],
-    },
-    {
-      key: "many", name: "A push too many", keys: ["key 0", "other keys"], start: 0,
-      steps: [
-        ["Worker 0 should push 1 in each of three steps, worker 1 should push 2. The right sum is 3.",
-          ...computes(0, 1)],
-        ["Step 1: both push.", ["push", 0, 0, 1], ["push", 1, 0, 2], waits(0), waits(1)],
-        ["The server adds up: 3. Right.", ["sum", 0], ["pull", 0, 0], ["pull", 1, 0], ...has(0, 1)],
-        ["Now worker 0 pushes 100 by mistake. The server does not know its workers, it counts: one push of two.",
-          ["push", 0, 0, 100], waits(0), ...computes(1)],
-        ["Worker 1 pushes its 2 of step 2. That makes two.", ["push", 1, 0, 2], waits(1)],
-        ["The sum is 102: wrong at once, without an error.",
-          ["sum", 0], ["pull", 0, 0], ["pull", 1, 0], ...has(0, 1)],
-        ["Worker 0 pushes its 1 of step 2, worker 1 its 2 of step 3.",
-          ["push", 0, 0, 1], ["push", 1, 0, 2], waits(0), waits(1)],
-        ["The sum is 3. It looks right, but mixes the batches of two steps.",
-          ["sum", 0], ["pull", 0, 0], ["pull", 1, 0], ["does", 0, "has the sum"], ["does", 1, "is done"]],
-        ["Worker 0 pushes its 1 of step 3. Worker 1 has made its three pushes.",
-          ["push", 0, 0, 1], waits(0)],
-        ["Worker 0 waits for ever: a wait at the end, far from the mistake.", ["does", 0, "waits for ever"]],
-        ["Only one push more would end it. In notebook 03 worker 1 pushes a zero after two seconds.",
-          ["push", 1, 0, 0], waits(1)],
-        ["The sum is 1. Rule: all workers make the same number of pushes.",
-          ["sum", 0], ["pull", 0, 0], ["pull", 1, 0], ["does", 0, "is done"], ["does", 1, "is done"]],
-      ],
-    },
-    {
-      key: "twice", name: "Two pushes at once", keys: ["key 0", "other keys"], start: 0,
-      steps: [
-        ["Each worker pushes two arrays to one key, and only then pulls. Worker 0 pushes ones, worker 1 twos, and is quicker.",
-          ...computes(0, 1)],
-        ["Worker 1 pushes 2. One push of two.", ["push", 1, 0, 2]],
-        ["Worker 1 pushes 2 again, without waiting. The server counts two pushes of two, whoever sent them.",
-          ["push", 1, 0, 2], waits(1)],
-        ["The sum is 4: worker 1 with itself. Worker 1 pulls it.",
-          ["sum", 0], ["pull", 1, 0], ["does", 1, "has 4"]],
-        ["Worker 0 pushes 1, and 1 again.", ["push", 0, 0, 1], ["push", 0, 0, 1], waits(0)],
-        ["The sum is 2. The right sum is 3, and nobody got it. Rule: wait for the answer before you push to the same key again.",
-          ["sum", 0], ["pull", 0, 0], ["does", 0, "has 2"]],
-      ],
-    },
-    {
-      key: "sync", name: "Slow worker, dist_sync", keys: ["weights", "other keys"], start: 0,
-      isWeight: true,
-      steps: [
-        ["The server keeps weights, of version 0. Both workers compute with them. Worker 0 needs 1 second for a gradient, worker 1 needs 4.",
-          ["clock", "0 s"], ...computes(0, 1)],
-        ["Worker 0 pushes its gradient, and waits.", ["clock", "1 s"], ["push", 0, 0, "g"], waits(0)],
-        ["Worker 0 still waits. Its processors do nothing.", ["clock", "3 s"]],
-        ["Worker 1 pushes. All gradients are there.", ["clock", "4 s"], ["push", 1, 0, "g"], waits(1)],
-        ["The server makes one update of both: version 1. Both pull it.",
-          ["sum", 0], ["pull", 0, 0], ["pull", 1, 0], ...computes(0, 1)],
-        ["Worker 0 pushes again, and waits again.", ["clock", "5 s"], ["push", 0, 0, "g"], waits(0)],
-        ["Worker 1 pushes.", ["clock", "8 s"], ["push", 1, 0, "g"], waits(1)],
-        ["Version 2 after 8 seconds: the slowest sets the pace. Every gradient was computed with the newest weights: staleness 0.",
-          ["sum", 0], ["pull", 0, 0], ["pull", 1, 0], ...computes(0, 1)],
-      ],
-    },
-    {
-      key: "async", name: "Slow worker, dist_async", keys: ["weights", "other keys"], start: 0,
-      isWeight: true, isAsync: true,
-      steps: [
-        ["The same workers: 1 and 4 seconds for a gradient. Both begin with version 0. In dist_async each push is an update at once.",
-          ["clock", "0 s"], ...computes(0, 1)],
-        ["Worker 0 pushes. The server makes version 1 of it, waits for nobody, and worker 0 pulls.",
-          ["clock", "1 s"], ["push", 0, 0, "g"], ["update", 0], ["pull", 0, 0]],
-        ["Again: version 2. Worker 1 still computes with version 0.",
-          ["clock", "2 s"], ["push", 0, 0, "g"], ["update", 0], ["pull", 0, 0]],
-        ["Again: version 3.", ["clock", "3 s"], ["push", 0, 0, "g"], ["update", 0], ["pull", 0, 0]],
-        ["Worker 1 pushes. Its gradient is of version 0, the weights are of version 3. Three updates by others came between: staleness 3.",
-          ["clock", "4 s"], ["push", 1, 0, "g"]],
-        ["The server uses it all the same: version 4. Worker 1 pulls that.",
-          ["update", 0], ["pull", 1, 0]],
-        ["Just after it worker 0 pushes a gradient of version 3: staleness 1, and version 5.",
-          ["push", 0, 0, "g"], ["update", 0], ["pull", 0, 0]],
-        ["Worker 0 goes on, without waiting: version 6.",
-          ["clock", "5 s"], ["push", 0, 0, "g"], ["update", 0], ["pull", 0, 0]],
-        ["Version 7.", ["clock", "6 s"], ["push", 0, 0, "g"], ["update", 0], ["pull", 0, 0]],
-        ["Version 8.", ["clock", "7 s"], ["push", 0, 0, "g"], ["update", 0], ["pull", 0, 0]],
-        ["Worker 1 pushes a gradient of version 4 to weights of version 8: staleness 4, as from now on each time.",
-          ["clock", "8 s"], ["push", 1, 0, "g"], ["update", 0], ["pull", 1, 0]],
-        ["Version 9 after 8 seconds, where dist_sync had 2. More updates, but some are late: lower the momentum and the learning rate.",
-          ...computes(0, 1)],
-      ],
-    },
-  ];
-
-  return { CASES, frames };
-})();
-
-if (typeof module !== "undefined") module.exports = pushPull;
-
-if (typeof document !== "undefined" && document.getElementById("push-pull")) {
-  (function (root) {
-    const { CASES } = pushPull;
-    let [which, at] = [0, 0];
-
-    root.innerHTML = `
-      <p class="status" role="status"></p>
-      <div class="cases" role="group" aria-label="What to watch">${CASES.map((c, i) =>
-        `<button type="button" data-case="${i}">${c.name}</button>`).join(" ")}</div>
-      <div class="moves" role="group" aria-label="Steps">
-        <button type="button" data-move="-1">◀ Back</button>
-        <button type="button" data-move="1">Next ▶</button>
-        <button type="button" data-move="0">Restart</button>
-        <span class="place"></span></div>
-      <p class="words" aria-live="polite"></p>
-      <div class="scene"></div>
-      <p class="heard"></p>`;
-    const one = (selector) => root.querySelector(selector);
-    const text = (x, y, words, more) => `<text x="${x}" y="${y}" ${more || ""}>${words}</text>`;
-    const middle = 'text-anchor="middle"';
-
-    function workerBox(worker, i, x, y, w, h, isWeight) {
-      const computed = isWeight ? `uses version ${worker.version}` : "";
-      const idle = worker.does.startsWith("waits") ? "idle" : "";
-      return `<rect class="box worker-${i} ${idle}" x="${x}" y="${y}" width="${w}" height="${h}" rx="8"/>` +
-        text(x + w / 2, y + 24, `worker ${i}`, `${middle} class="title"`) +
-        text(x + w / 2, y + 48, worker.does, middle) + text(x + w / 2, y + 70, computed, middle);
+  /* Take the state from the address; return whether it is right. */
+  function read() {
+    [which, at, fault, verdict] = [0, 0, null, ""];
+    const words = location.hash.slice(1);
+    if (!words.includes("=")) return true;
+    const found = /^case=([a-z]+)&step=(\d{1,3})(?:&break=([a-z]+):(\d{1,3}))?$/.exec(words);
+    const index = found ? CASES.findIndex((c) => c.key === found[1]) : -1;
+    if (index < 0) return false;
+    const [, , step, key, from] = found;
+    if (key) {
+      const isThere = FAULTS.some((f) => f.key === key) && from >= 1 && from <= CASES[index].steps.length;
+      if (!isThere || CASES[index].isBoth) return false;
     }
-
-    function serverBox(server, i, x, y, w, h, about) {
-      let inner = `<rect class="box ${about.keys[i] === "other keys" ? "idle" : ""}" x="${x}" y="${y}" width="${w}" height="${h}" rx="8"/>` +
-        text(x + w / 2, y + 24, `server ${i}`, `${middle} class="title"`) +
-        text(x + w / 2, y + 42, server.key, middle);
-      if (about.keys[i] === "other keys") return inner;
-      const value = about.isWeight ? `version ${server.version}` : server.version ? `keeps ${server.value}` : "no sum yet";
-      const slots = about.isAsync ? 1 : 2;
-      for (let k = 0; k < slots; k++) {
-        const push = server.got[k];
-        const left = x + w / 2 + (k - slots / 2) * 46 + 3;
-        inner += `<rect class="slot ${push ? `worker-${push.worker}` : ""}" x="${left}" y="${y + 52}" width="40" height="26" rx="4"/>`;
-        if (push) inner += text(left + 20, y + 70, push.value, `${middle} class="on"`);
-      }
-      return inner + text(x + w / 2, y + h - 10, value, `${middle} class="title"`);
+    which = index;
+    fault = key ? { key, from: from - 1 } : null;
+    if (step >= 1 && step <= shown().steps.length) {
+      at = step - 1;
+      return true;
     }
+    [which, fault] = [0, null];
+    return false;
+  }
 
-    function draw() {
-      const about = CASES[which];
-      const all = pushPull.frames(about);
-      const frame = all[at];
-      const width = Math.min(660, Math.max(290, one(".scene").clientWidth));
-      const [w, h, gap] = [Math.min(150, width * 0.32), 112, 26];
-      const right = width - w - 2;
-      let inner = '<defs><marker id="pp-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" ' +
-        'markerHeight="7" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" class="tip"/></marker></defs>';
-      [0, 1].forEach((i) => {
-        const y = 20 + i * (h + gap);
-        inner += workerBox(frame.workers[i], i, 2, y, w, h, about.isWeight);
-        inner += serverBox(frame.servers[i], i, right, y, w, h, about);
-      });
-      if (frame.clock) inner += text(width / 2, 14, frame.clock, `${middle} class="title"`);
-      const shown = new Set();
-      const labels = [];
-      for (const arrow of frame.arrows) {
-        const name = `${arrow.worker} ${arrow.server} ${arrow.isPush}`;
-        const isAgain = shown.has(name); // one arrow for several pushes of a frame
-        shown.add(name);
-        const lift = (arrow.isPush ? -12 : 12) + (isAgain ? 24 : 0);
-        const y1 = 20 + arrow.worker * (h + gap) + h / 2 + lift;
-        const y2 = 20 + arrow.server * (h + gap) + h / 2 + lift;
-        const [x1, x2] = [w + 6, right - 4];
-        const tips = arrow.isPush ? [x1, y1, x2, y2] : [x2, y2, x1, y1];
-        inner += `<path class="arrow ${arrow.isPush ? "pushed" : "pulled"}" marker-end="url(#pp-tip)" d="M${tips[0]} ${tips[1]}L${tips[2]} ${tips[3]}"/>`;
-        const part = arrow.isPush ? 0.3 : 0.62; // from the worker on: crossing arrows keep labels apart
-        const [x, y] = [x1 + (x2 - x1) * part, y1 + (y2 - y1) * part];
-        const words = about.isWeight && !arrow.isPush ? `v${arrow.value}` : arrow.value;
-        labels.push(`<rect class="label worker-${arrow.worker}" x="${x - 17}" y="${y - 11}" width="34" height="22" rx="11"/>` +
-          text(x, y + 4.5, words, `${middle} class="on"`));
-      }
-      inner += labels.join("");
-      const height = 20 + 2 * h + gap + 4;
-      one(".scene").innerHTML =
-        `<svg width="${width}" height="${height}" role="img" aria-labelledby="pp-title pp-desc">
-          <title id="pp-title">${about.name}, step ${at + 1} of ${all.length}</title>
-          <desc id="pp-desc">${frame.words}</desc>${inner}</svg>`;
-      one(".words").textContent = frame.words;
-      one(".place").textContent = `${at + 1} of ${all.length}`;
-      const last = frame.workers;
-      one(".heard").textContent = about.isAsync
-        ? `Staleness of worker 0: ${last[0].stale.join(", ") || "none yet"}; of worker 1: ${last[1].stale.join(", ") || "none yet"}.`
-        : about.isWeight
-          ? `Updates so far: ${frame.servers[0].version}.`
-          : `Worker 0 has pulled: ${last[0].pulled.join(", ") || "nothing yet"}. Worker 1: ${last[1].pulled.join(", ") || "nothing yet"}.`;
-      one("[data-move='-1']").disabled = at === 0;
-      one("[data-move='1']").disabled = at === all.length - 1;
-      for (const button of root.querySelectorAll("[data-case]")) {
-        button.setAttribute("aria-pressed", String(Number(button.dataset.case) === which));
-      }
-    }
+  // ---- Controls ----
 
-    const address = () => `#case=${CASES[which].key}&step=${at + 1}`;
+  root.innerHTML = `
+    <p class="status" role="status"></p>
+    <div class="cases" role="group" aria-label="What to watch">${CASES.map((c, i) =>
+      `<button type="button" data-case="${i}">${c.name}</button>`).join(" ")}</div>
+    <div class="moves" role="group" aria-label="Steps">
+      <button type="button" data-move="-1">◀ Back</button>
+      <button type="button" data-move="1">Next ▶</button>
+      <button type="button" data-play></button>
+      <button type="button" data-move="0">Restart</button>
+      <span class="place"></span></div>
+    <div class="scene"></div>
+    <p class="verdict" role="status"></p>
+    <p class="words" aria-live="polite"></p>
+    <div class="ask" role="group" aria-label="Guess first"></div>
+    <p class="heard"></p>
+    <div class="break" role="group" aria-label="Break it"><b>Break it:</b>
+      ${FAULTS.map((f) => `<button type="button" data-break="${f.key}">${f.name}</button>`).join(" ")}</div>
+    <div class="outputs"></div>`;
+  const one = (selector) => root.querySelector(selector);
+  const text = (x, y, words, more) => `<text x="${x}" y="${y}" ${more || ""}>${words}</text>`;
+  const middle = 'text-anchor="middle"';
 
-    function open() {
-      const words = location.hash.slice(1);
-      const found = /^case=([a-z]+)&step=(\d{1,3})$/.exec(words);
-      const index = found ? CASES.findIndex((c) => c.key === found[1]) : -1;
-      const isRight = index >= 0 && found[2] >= 1 && found[2] <= CASES[index].steps.length;
-      [which, at] = isRight ? [index, found[2] - 1] : [0, 0];
-      const isDamaged = words.includes("=") && !isRight;
-      draw();
-      one(".status").textContent = isDamaged ? "This link is damaged. You see the start instead." : "";
-    }
+  // ---- The picture of a step ----
 
-    root.addEventListener("click", (event) => {
-      const button = event.target.closest("button");
-      if (!button) return;
-      const { case: chosen, move } = button.dataset;
-      if (chosen) [which, at] = [Number(chosen), 0];
-      else at = Number(move) ? at + Number(move) : 0;
-      draw();
-      if (button.disabled) one(button.dataset.move === "1" ? "[data-move='0']" : "[data-move='1']").focus();
-      one(".status").textContent = "";
-      history.replaceState(null, "", address());
+  const pill = (x, y, words, name, more) => {
+    const width = 18 + 8 * String(words).length;
+    return `<g ${more || ""}><rect class="pill ${name}" x="${x - width / 2}" y="${y - 11}" width="${width}" height="22" rx="11"/>` +
+      `${text(x, y + 4.5, words, `${middle} class="on"`)}</g>`;
+  };
+
+  function workerBox(worker, i, x, y, w, h, about) {
+    const isBroken = /^(was killed|is cut off)/.test(worker.does);
+    const name = isBroken ? "broken" : worker.does.startsWith("waits") ? "idle" : "";
+    let inner = `<rect class="box worker-${i} ${name}" x="${x}" y="${y}" width="${w}" height="${h}" rx="8"/>` +
+      text(x + w / 2, y + 22, `${isBroken ? "✗ " : ""}worker ${i}`, `${middle} class="title ${name}"`) +
+      text(x + w / 2, y + 43, worker.does, middle);
+    if (about.isWeight) inner += text(x + w / 2, y + 63, `uses version ${worker.version}`, middle);
+    const { ready } = worker;
+    ready.forEach((value, k) => {
+      inner += pill(x + w / 2 + (k - (ready.length - 1) / 2) * 46, y + h - 20, value, `worker-${i}`);
     });
-    window.addEventListener("hashchange", () => { if (location.hash !== address()) open(); });
-    new ResizeObserver(draw).observe(root);
-    open();
-  })(document.getElementById("push-pull"));
-}
+    return inner;
+  }
+
+  function serverBox(server, i, x, y, w, h, about, fresh) {
+    const isIdle = about.keys[i] === UNUSED;
+    const name = isIdle ? "idle" : server.wrong ? "wrong" : "";
+    let inner = `<rect class="box ${name}" x="${x}" y="${y}" width="${w}" height="${h}" rx="8"/>` +
+      text(x + w / 2, y + 20, `server ${i}`, `${middle} class="title"`) +
+      text(x + w / 2, y + 38, server.key, middle);
+    if (isIdle) return inner;
+    const slots = about.isAsync ? 1 : 2;
+    for (let k = 0; k < slots; k++) {
+      const push = server.got[k];
+      const left = x + w / 2 + (k - slots / 2) * 46 + 3;
+      inner += `<rect class="slot" x="${left}" y="${y + 45}" width="40" height="24" rx="4"/>`;
+      if (push) {
+        const isFresh = k >= server.got.length - fresh;
+        inner += `<g ${isFresh ? "data-late" : ""}><rect class="slot worker-${push.worker}" x="${left}" y="${y + 45}" width="40" height="24" rx="4"/>` +
+          `${text(left + 20, y + 62, push.value, `${middle} class="on"`)}</g>`;
+      }
+    }
+    const keeps = about.isWeight ? `version ${server.version}` : server.version ? `keeps ${server.value}` : "no sum yet";
+    inner += text(x + w / 2, y + 86, keeps, `${middle} class="title"`);
+    return inner + (server.wrong ? text(x + w / 2, y + 104, `✗ ${server.wrong}`, `${middle} class="title wrong"`) : "");
+  }
+
+  function drawBoxes(about, frame, width) {
+    const [w, h, gap] = [Math.min(150, width * 0.34), 112, 22];
+    const right = width - w - 2;
+    const top = frame.clock ? 20 : 4;
+    let inner = '<defs><marker id="pp-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" ' +
+      'markerHeight="7" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" class="tip"/></marker></defs>';
+    [0, 1].forEach((i) => {
+      const y = top + i * (h + gap);
+      const fresh = frame.arrows.filter((arrow) => arrow.isPush && arrow.server === i).length;
+      inner += workerBox(frame.workers[i], i, 2, y, w, h, about);
+      inner += serverBox(frame.servers[i], i, right, y, w, h, about, fresh);
+    });
+    if (frame.clock) inner += text(width / 2, 14, frame.clock, `${middle} class="title"`);
+    const drawn = new Set();
+    const hasPush = frame.arrows.some((arrow) => arrow.isPush);
+    const pills = [];
+    for (const arrow of frame.arrows) {
+      const name = `${arrow.worker} ${arrow.server} ${arrow.isPush}`;
+      const isAgain = drawn.has(name); // one arrow for several pushes of a frame
+      drawn.add(name);
+      const lift = (arrow.isPush ? -12 : 12) + (isAgain ? 24 : 0);
+      const y1 = top + arrow.worker * (h + gap) + h / 2 + lift;
+      const y2 = top + arrow.server * (h + gap) + h / 2 + lift;
+      const [x1, x2] = [w + 6, right - 4];
+      const [from, to] = arrow.isPush ? [[x1, y1], [x2, y2]] : [[x2, y2], [x1, y1]];
+      inner += `<path class="arrow ${arrow.isPush ? "pushed" : "pulled"}" marker-end="url(#pp-tip)" d="M${from}L${to}"/>`;
+      const part = 0.66; // of the way: crossing arrows keep their pills apart
+      const [x, y] = [0, 1].map((i) => from[i] + (to[i] - from[i]) * part);
+      const words = about.isWeight && !arrow.isPush ? `v${arrow.value}` : `${arrow.isWrong ? "✗ " : ""}${arrow.value}`;
+      const way = `data-dx="${from[0] - x}" data-dy="${from[1] - y}" data-after="${!arrow.isPush && hasPush ? TRAVEL_MS : 0}"`;
+      pills.push(pill(x, y, words, arrow.isWrong ? "wrong" : `worker-${arrow.worker}`, way));
+    }
+    return [top + 2 * h + gap + 4, inner + pills.join("")];
+  }
+
+  /* Let each value travel along its arrow; what a server gets is there when it arrives. */
+  function travel() {
+    if (isStill.matches) return;
+    for (const part of root.querySelectorAll("[data-dx]")) {
+      const { dx, dy, after } = part.dataset;
+      part.animate([{ transform: `translate(${dx}px, ${dy}px)` }, { transform: "none" }],
+        { duration: TRAVEL_MS, delay: Number(after), fill: "backwards", easing: "ease-in-out" });
+      if (Number(after)) part.animate([{ opacity: 0 }, { opacity: 0 }], { duration: TRAVEL_MS });
+    }
+    for (const part of root.querySelectorAll("[data-late]")) {
+      part.animate([{ opacity: 0 }, { opacity: 0 }], { duration: TRAVEL_MS });
+    }
+  }
+
+  // ---- The picture of both ----
+
+  function drawStrips(seconds, width) {
+    const left = 66;
+    const height = 272;
+    const x = (s) => left + ((width - left - 16) * s) / END_S;
+    let [below, above] = ["", ""]; // what the future covers, and what not
+    ["sync", "async"].forEach((key, i) => {
+      const about = CASES.find((c) => c.key === key);
+      const top = i * 128;
+      const { spans, updates } = pushPull.strip(about);
+      const number = pushPull.updatesUntil(about, seconds);
+      above += text(left, top + 14, `dist_${key}`, 'class="title"') +
+        text(x(END_S) - 6, top + 14, `updates: ${number}`, 'class="title" text-anchor="end"');
+      [0, 1].forEach((w) => { above += text(left - 6, top + 36 + w * 26, `worker ${w}`, 'text-anchor="end"'); });
+      above += text(left - 6, top + 89, "server", 'text-anchor="end"');
+      for (const { worker, does, from, to } of spans) {
+        const isWaiting = does.startsWith("waits");
+        const [start, room, y] = [x(from) + 1, x(to) - x(from) - 2, top + 21 + worker * 26];
+        below += `<rect class="${isWaiting ? "box idle" : `pill worker-${worker}`}" x="${start}" y="${y}" width="${room}" height="22" rx="3"/>`;
+        if (isWaiting) below += text(start + 6, y + 15, "waits");
+      }
+      below += `<path class="track" d="M${left} ${top + 84}H${x(END_S)}"/>`;
+      for (const { at: when, version } of updates.filter((update) => update.at <= seconds)) {
+        const same = updates.filter((update) => update.at === when);
+        const place = same.findIndex((update) => update.version === version);
+        const cx = x(when) + (place - (same.length - 1) / 2) * 19;
+        above += `<g ${when === seconds ? "data-late" : ""}><circle class="update" cx="${cx}" cy="${top + 84}" r="9.5"/>` +
+          `${text(cx, top + 88.5, version, `${middle} class="on"`)}</g>`;
+      }
+    });
+    for (let s = 0; s <= END_S; s += 2) above += text(Math.min(x(s), width - 12), height - 4, `${s} s`, middle);
+    const cover = `<g class="cover" data-x="${x(seconds)}"><rect x="${x(seconds)}" y="0" width="${width}" height="${height - 18}"/>` +
+      `<path class="cursor" d="M${x(seconds)} 18V${height - 18}"/></g>`;
+    return [height, below + cover + above];
+  }
+
+  let coveredFrom = null;
+  function uncover(isMoving) {
+    const cover = one(".cover");
+    const now = cover ? Number(cover.dataset.x) : null;
+    if (cover && isMoving && coveredFrom !== null && !isStill.matches) {
+      cover.animate([{ transform: `translateX(${coveredFrom - now}px)` }, { transform: "none" }], TRAVEL_MS);
+    }
+    coveredFrom = now;
+  }
+
+  // ---- Words below the picture ----
+
+  const list = (worker) => worker.pulled.map((value, i) => (worker.isWrong[i] ? `✗ ${value}` : value)).join(", ");
+
+  function heardOf(about, { workers, servers }) {
+    if (about.isBoth) return "";
+    if (about.isAsync) {
+      const stale = workers.map(({ stale }) => stale.join(", ") || "none yet");
+      return `Updates so far: ${servers[0].version}. Staleness of worker 0: ${stale[0]}; of worker 1: ${stale[1]}.`;
+    }
+    if (about.isWeight) return `Updates so far: ${servers[0].version}.`;
+    return `Worker 0 has pulled: ${list(workers[0]) || "nothing yet"}. Worker 1: ${list(workers[1]) || "nothing yet"}.`;
+  }
+
+  const NOTES = {
+    kill: "MXNet can neither take a worker out of a running job nor add one. So the launcher names the cause and ends the job. <code>--max-restarts</code> starts all of it again, from the newest checkpoint.",
+    slow: "A slow worker is no error: nobody says a word. One that stands still is found by <code>--stall-timeout</code>, which ends a silent job and prints where each process is. Here are three workers. Worker 1 is in another call than the others: it waits for its disk.",
+    cable: "The launcher counts a host as lost when it was silent for ten seconds, and ends the job. <code>--max-restarts</code> starts it again, when the host is back.",
+  };
+
+  const safe = (words) => words.replace(/&/g, "&amp;").replace(/</g, "&lt;");
+
+  function showOutputs(about) {
+    if (!fault) {
+      one(".outputs").innerHTML = "";
+      return;
+    }
+    const alone = fault.key === "kill" ? [pushPullData.alone[about.isAsync ? "async" : "sync"]] : [];
+    one(".outputs").innerHTML = `<p>${NOTES[fault.key]}</p>` +
+      alone.concat(pushPullData[fault.key]).map(({ words, lines, notebook }) =>
+        `<figure><figcaption><b>${words}</b>, as <a href="notebooks/${notebook}.html">notebook ${notebook.slice(0, 2)}</a> ran it:</figcaption>
+        <pre tabindex="0" aria-label="Output: ${words}">${lines.map(safe).join("\n")}</pre></figure>`).join("");
+  }
+
+  function draw(isMoving) {
+    const about = shown();
+    const all = pushPull.frames(about);
+    const frame = all[at];
+    const width = Math.min(660, Math.max(290, one(".scene").clientWidth));
+    const [height, inner] = about.isBoth ? drawStrips(at, width) : drawBoxes(about, frame, width);
+    one(".scene").innerHTML =
+      `<svg width="${width}" height="${height}" role="img" aria-labelledby="pp-title pp-desc">
+        <title id="pp-title">${about.name}, step ${at + 1} of ${all.length}</title>
+        <desc id="pp-desc">${frame.words}</desc>${inner}</svg>`;
+    uncover(isMoving);
+    if (isMoving) travel();
+    one(".words").textContent = frame.words;
+    one(".verdict").textContent = verdict;
+    one(".place").textContent = `${at + 1} of ${all.length}`;
+    one(".heard").textContent = heardOf(about, frame);
+    const next = all[at + 1];
+    one(".ask").innerHTML = next && next.ask
+      ? `<b>${next.ask.question}</b> ${next.ask.choices.map((c) => `<button type="button" data-answer="${c}">${c}</button>`).join(" ")}` : "";
+    one("[data-move='-1']").disabled = at === 0;
+    one("[data-move='1']").disabled = at === all.length - 1;
+    one("[data-play]").textContent = timer ? "❚❚ Pause" : "▶ Play";
+    one(".break").hidden = !!about.isBoth;
+    for (const button of root.querySelectorAll("[data-case]")) {
+      button.setAttribute("aria-pressed", String(Number(button.dataset.case) === which));
+    }
+    for (const button of root.querySelectorAll("[data-break]")) {
+      button.setAttribute("aria-pressed", String(!!fault && fault.key === button.dataset.break));
+    }
+    showOutputs(about);
+  }
+
+  // ---- What the reader does ----
+
+  /* Go to a step; the next one comes with its values travelling. */
+  function go(to, said) {
+    const end = shown().steps.length - 1;
+    const isMoving = to === at + 1;
+    at = Math.min(end, Math.max(0, to));
+    verdict = said || "";
+    draw(isMoving);
+    one(".status").textContent = "";
+    history.replaceState(null, "", address());
+  }
+
+  let timer = 0;
+  const reading = (words) => 1200 + 280 * words.split(" ").length; // ms
+
+  function stop() {
+    clearTimeout(timer);
+    timer = 0;
+  }
+
+  function play(from) {
+    const { steps, isBoth } = shown();
+    timer = setTimeout(() => {
+      if (from + 2 < steps.length) play(from + 1);
+      else stop();
+      go(from + 1);
+    }, isBoth ? 1000 : reading(steps[from][0]));
+  }
+
+  function toggle() {
+    if (timer) stop();
+    else {
+      if (at === shown().steps.length - 1) go(0);
+      play(at);
+    }
+    draw();
+  }
+
+  root.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    const { case: chosen, move, answer, break: broken, play: wanted } = button.dataset;
+    if (wanted !== undefined) {
+      toggle();
+      return;
+    }
+    stop();
+    if (chosen) {
+      [which, fault] = [Number(chosen), null];
+      go(0);
+    } else if (answer !== undefined) {
+      const { right } = pushPull.frames(shown())[at + 1].ask;
+      go(at + 1, answer === right ? `✓ Yes: ${right}.` : `✗ Not ${answer}: it is ${right}.`);
+      one(at === shown().steps.length - 1 ? "[data-move='-1']" : "[data-move='1']").focus();
+    } else if (broken) {
+      const from = fault ? fault.from : at;
+      const isAgain = fault && fault.key === broken; // pressed again: mended
+      fault = isAgain ? null : { key: broken, from };
+      at = from;
+      go(from + (isAgain ? 0 : 1));
+    } else {
+      if (move === "0") fault = null;
+      go(Number(move) ? at + Number(move) : 0);
+    }
+    if (button.disabled) one(button.dataset.move === "1" ? "[data-move='0']" : "[data-move='1']").focus();
+  });
+
+  // Also where nothing has the focus, as after a click on the picture.
+  document.addEventListener("keydown", (event) => {
+    const isHere = event.target === document.body || root.contains(event.target);
+    if (!isHere || event.altKey || event.ctrlKey || event.metaKey || event.target.closest("pre")) return;
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    stop();
+    go(to);
+  });
+
+  function open() {
+    stop();
+    const isRight = read();
+    draw();
+    one(".status").textContent = isRight ? "" : "This link is damaged. You see the start instead.";
+  }
+
+  window.addEventListener("hashchange", () => { if (location.hash !== address()) open(); });
+  let drawn = 0;
+  new ResizeObserver(() => { // the height changes with the words, and needs no new picture
+    if (root.clientWidth !== drawn) draw();
+    drawn = root.clientWidth;
+  }).observe(root);
+  open();
+})();

@@ -1,93 +1,16 @@
-/* The page of the step to play with: controls, state in the address, timeline and efficiency.
-   Needs step_model.js and step_data.js before it, and an element with the id step-to-play. */
+/* The page of the step to play with: controls, timeline, efficiency, and the race of two steps.
+   Needs step_model.js, step_data.js and step_link.js before it, and an element with the id
+   step-to-play. */
 
 (function () {
   const root = document.getElementById("step-to-play");
   if (!root) return;
 
-  // ---- The state, and the address that holds it ----
-
-  const DEFAULT = {
-    network: "resnet-50", weights: 0, flop: 0,
-    device: "v100", speed: 0, memory: 0,
-    link: "10-gbit-s", rate: 0, latency: 0,
-    batch: 32, hosts: 8, servers: 0, ring: 0, overlap: 1, bits: 32, slow: 1, buckets: 5, adds: 1e9,
-  };
-  const OWN = "own";
-  const LISTS = {
-    network: { entries: stepData.networks, fields: ["weights", "flop"] },
-    device: { entries: stepData.devices, fields: ["speed", "memory"] },
-    link: { entries: stepData.links, fields: ["rate", "latency"] },
-  };
-  const LIMITS = { // least, most, must it be whole
-    weights: [1e4, 1e10, false], flop: [1e6, 1e14, false], speed: [1e6, 1e15, false],
-    memory: [1e9, 1e13, false], rate: [1e6, 1e12, false], latency: [0, 0.1, false],
-    batch: [1, 4096, true], hosts: [1, 256, true], servers: [0, 256, true], ring: [0, 1, true],
-    overlap: [0, 1, true], slow: [1, 4, false], buckets: [1, 50, true], adds: [1e8, 1e12, false],
-  };
-
-  function fill(state, list) {
-    const entry = LISTS[list].entries.find((e) => e.key === state[list]);
-    if (entry) for (const field of LISTS[list].fields) state[field] = entry[field];
-  }
-
-  function complete(state) {
-    for (const list of Object.keys(LISTS)) fill(state, list);
-    return state;
-  }
-
-  const start = complete({ ...DEFAULT });
+  const { DEFAULT, LISTS, LIMITS, OWN, start, fill, complete, clamp, setup } = stepLink;
   let state = { ...start };
-
-  /* Return [state, what is wrong]. An address without "=" is a place on the page. */
-  function read(hash) {
-    const words = hash.replace(/^#/, "");
-    if (!words.includes("=")) return [{ ...start }, ""];
-    const found = { ...start };
-    const own = {};
-    for (const pair of words.split("&")) {
-      const [name, ...rest] = pair.split("=");
-      const value = rest.join("=");
-      const wrong = [{ ...start }, pair.slice(0, 40)];
-      if (!Object.prototype.hasOwnProperty.call(DEFAULT, name)) return wrong;
-      if (name in LISTS) {
-        if (value !== OWN && !LISTS[name].entries.some((e) => e.key === value)) return wrong;
-        found[name] = value;
-      } else {
-        const number = /^[\d.e+-]+$/i.test(value) ? Number(value) : NaN;
-        const [least, most, isWhole] = LIMITS[name] || [2, 32, true];
-        if (!(number >= least && number <= most)) return wrong;
-        if (isWhole && !Number.isInteger(number)) return wrong;
-        if (name === "bits" && number !== 2 && number !== 32) return wrong;
-        own[name] = number;
-      }
-    }
-    complete(found);
-    for (const name of Object.keys(own)) {
-      const list = Object.keys(LISTS).find((l) => LISTS[l].fields.includes(name));
-      if (!list || found[list] === OWN) found[name] = own[name];
-    }
-    return [found, ""];
-  }
-
-  function write() {
-    const words = [];
-    for (const name of Object.keys(DEFAULT)) {
-      const list = Object.keys(LISTS).find((l) => LISTS[l].fields.includes(name));
-      if (!list || state[list] === OWN) words.push(`${name}=${state[name]}`);
-    }
-    return `#${words.join("&")}`;
-  }
-
-  function setup(s) {
-    const computing = (s.batch * s.flop) / s.speed;
-    return {
-      weights: s.weights, forward: computing / 3, backward: (computing * 2) / 3,
-      update: (stepData.updateBytes * s.weights) / s.memory, hosts: s.hosts, rate: s.rate,
-      latency: s.latency, servers: s.servers, is_ring: !!s.ring, overlap: !!s.overlap,
-      buckets: s.buckets, two_bits: s.bits === 2 && !s.ring, slow: s.slow, adds: s.adds,
-    };
-  }
+  let kept = null; // the step A of a race
+  let before = null; // the step before: its setup, and how long it takes
+  let mine = null; // the series of measured steps that the address brought
 
   // ---- Words for numbers ----
 
@@ -131,7 +54,7 @@
       <option value="${OWN}">own values</option></select></label>`;
   }
   const range = (name, label) =>
-    `<label class="row"><span>${label}</span><output data-of="${name}"></output>
+    `<label class="row"><span>${label}</span> <span class="value" data-of="${name}"></span>
       <input type="range" min="0" data-range="${name}"></label>`;
   const box = (name, label, hint) =>
     `<label class="check"><input type="checkbox" data-box="${name}"> ${label}
@@ -190,35 +113,44 @@
   root.innerHTML = `
     <div class="examples" role="group" aria-label="Examples">
       <b>Start from an example:</b> ${buttons(EXAMPLES, "example")}</div>
-    <p class="status" role="status"></p>
-    <div class="view">
-      <div class="now"><p class="numbers"></p><div class="timeline"></div></div>
-      <div class="curve"></div>
-    </div>
-    <div class="results">
-      <p class="advice" aria-live="polite"></p>
-      <div class="remedies" role="group" aria-label="Changes to try" tabindex="-1"></div>
+    <div class="both"><div class="left">
+      <p class="status" role="status"></p>
+      <div class="view">
+        <p class="numbers"></p>
+        <div class="race" role="group" aria-label="Race two steps">
+          <b class="versus" role="status"></b> <button type="button" data-race="keep"></button>
+          <button type="button" data-race="run">Run both</button>
+          <button type="button" data-race="forget">Forget A</button>
+          <small class="pace" role="status"></small> <span class="difference"></span></div>
+        <div class="timeline"></div>
+        <p class="advice" aria-live="polite"></p>
+      </div>
+      <div class="rest">
+        <div class="remedies" role="group" aria-label="Changes to try" tabindex="-1"></div>
+        <div class="curve"></div>
+      </div>
     </div>
     <form class="controls" aria-label="Settings">
       <fieldset><legend>Network and device</legend>
         ${select("network", "Network")} ${range("weights", "Weights")}
         ${select("device", "Device of a worker")} ${range("example", "An example takes")}
-        ${range("batch", "Batch of a worker")} ${range("memory", "Device memory")}</fieldset>
+        ${range("batch", "Batch of a worker")}</fieldset>
       <fieldset><legend>Hosts and links</legend>
         ${range("hosts", "Hosts, a worker each")} ${select("link", "Link of a host")}
-        ${range("rate", "Rate, each way")} ${range("latency", "Latency")}
-        ${range("slow", "Slow worker")}</fieldset>
+        ${range("rate", "Rate, each way")} ${range("slow", "Slow worker")}</fieldset>
       <fieldset><legend>Exchange</legend>
         <fieldset class="bare"><legend>Who adds up</legend>
         <label class="check"><input type="radio" name="step-way" data-ring="0"> servers</label>
         <label class="check"><input type="radio" name="step-way" data-ring="1"> a ring</label></fieldset>
-        ${range("servers", "Servers")} ${range("adds", "Adding up")}
-        ${range("buckets", "Buckets")}
+        ${range("servers", "Servers")} ${range("buckets", "Buckets")}
         ${box("overlap", "send while computing")} ${box("bits", "two-bit pushes")}</fieldset>
-      <div class="wide" role="group" aria-label="Measurements">
-        <b>Show what we measured:</b> ${buttons(MEASURED, "measured")}</div>
-      <p class="wide"><button type="button" data-reset>Back to the start</button></p>
-    </form>`;
+      <details><summary>More</summary>
+        ${range("latency", "Latency")} ${range("adds", "Adding up")}
+        ${range("memory", "Device memory")}</details>
+      <details><summary>Show what we measured</summary>
+        <div role="group" aria-label="Measurements">${buttons(MEASURED, "measured")}</div></details>
+      <p><button type="button" data-reset>Back to the start</button></p>
+    </form></div>`;
 
   const one = (selector) => root.querySelector(selector);
   const all = (selector) => [...root.querySelectorAll(selector)];
@@ -282,46 +214,108 @@
     return found;
   }
 
+  const isStill = window.matchMedia("(prefers-reduced-motion: reduce)");
+  const MOVES = { duration: 250, easing: "ease-out" };
+  const places = {}; // of what was drawn last, by its key: x and width, or a path
+
+  /* Let what has a key move from where it was drawn last. */
+  function moveFrom(picture) {
+    const element = one(picture);
+    const was = places[picture] || {};
+    const now = (places[picture] = {});
+    for (const part of element.querySelectorAll("[data-key]")) {
+      const { key, x, y = 0, width = 1, path } = part.dataset;
+      now[key] = { x, y, width, path };
+      const last = was[key];
+      if (!last || isStill.matches || (last.x === x && last.y === y && last.width === width && last.path === path)) continue;
+      const [first, end] = path ? [{ d: `path("${last.path}")` }, { d: `path("${path}")` }]
+        : [{ transform: `translate(${last.x - x}px, ${last.y - y}px) scaleX(${last.width / width})` }, { transform: "none" }];
+      part.animate([first, end], MOVES);
+    }
+  }
+
+  const isSlowed = (s) => s.slow > 1 && s.hosts > 1;
+  const lanesOf = (s) => LANES.filter(([lane]) => (isSlowed(s) || !lane.startsWith("slow")) &&
+    (s.hosts > 1 || lane === "worker"));
+
+  /* Draw the lanes of a step from a height on, in rows so high. Only what may move has a key. */
+  function bars(s, left, top, row, scale, isNow) {
+    const intervals = joined(stepModel.timeline(s));
+    let inner = "";
+    lanesOf(s).forEach(([lane, words], i) => {
+      const y = top + i * row;
+      if (isNow) inner += text(left - 6, y + 14, s.is_ring && lane === "server" ? "adds" : words, 'text-anchor="end"');
+      for (const part of intervals) {
+        const room = (part.end - part.start) * scale;
+        if (part.lane !== lane || !(room > 0)) continue;
+        const x = (left + part.start * scale).toFixed(2);
+        const shown = Math.max(0.7, room - (room > 3 ? 1 : 0)).toFixed(2);
+        const of = part.bucket < 0 ? "" : `, bucket ${part.bucket + 1}`;
+        const key = `${lane} ${part.kind} ${part.bucket}`;
+        const moves = isNow ? `data-key="${key}" data-x="${x}" data-width="${shown}"` : "";
+        inner += `<rect class="bar ${part.kind}" ${moves} x="${x}" y="${y + 1}" width="${shown}" height="${row - (isNow ? 7 : 2)}">` +
+          `<title>${part.kind}${of}: ${time(part.end - part.start)}</title></rect>`;
+        if (isNow && part.bucket >= 0 && room > (part.bucket < 9 ? 11 : 19)) {
+          const at = (Number(x) + room / 2).toFixed(2);
+          inner += text(at, y + 14, part.bucket + 1, `class="on-${part.kind}" text-anchor="middle" data-key="${key} number" data-x="${at}"`);
+        }
+      }
+    });
+    return inner;
+  }
+
+  /* Draw what each lane did in the step before as a thin line below it. */
+  function ghost(s, lanes, left, top, scale) {
+    const parts = joined(stepModel.timeline(s).map((part) => ({ ...part, bucket: 0 })));
+    return parts.filter((part) => part.end > part.start && lanes.some(([lane]) => lane === part.lane))
+      .map((part) => {
+        const y = top + ROW * lanes.findIndex(([lane]) => lane === part.lane) + ROW - 5;
+        return `<rect class="ghost ${part.kind}" x="${(left + part.start * scale).toFixed(1)}" y="${y}" ` +
+          `width="${Math.max(0.7, (part.end - part.start) * scale).toFixed(1)}" height="3"/>`;
+      }).join("");
+  }
+
+  const ROW = 24;
+  const KEPT_ROW = 9;
+  const ball = (name, x, y, length) => `<path class="track" d="M${x} ${y}h${length.toFixed(1)}"/>` +
+    `<circle class="ball" data-ball="${name}" cx="${x}" cy="${y}" r="5"/>`;
+  let race = { scale: 1, steps: {} };
+
   function drawTimeline(s, step) {
     const width = Math.max(280, one(".timeline").clientWidth);
-    const intervals = joined(stepModel.timeline(s));
-    const isSlow = s.slow > 1 && s.hosts > 1;
-    const lanes = LANES.filter(([lane]) => (isSlow || !lane.startsWith("slow")) &&
-      (s.hosts > 1 || lane === "worker"));
-    const left = isSlow ? 96 : 78;
-    const row = 24;
-    const scale = (width - left - 12) / step;
-    const alone = s.forward + s.backward + s.update;
-    const bottom = 20 + lanes.length * row;
+    const a = kept && setup(kept);
+    const stepA = a ? stepModel.seconds(a) : 0;
+    const isGhost = !a && before && before.step / step < 4 && step / before.step < 4;
+    const most = Math.max(step, stepA, isGhost ? before.step : 0);
+    const lanes = lanesOf(s);
+    const left = isSlowed(s) ? 96 : 78;
+    const scale = (width - left - 12) / most;
+    const top = a ? 46 + lanesOf(a).length * KEPT_ROW : 20;
+    const bottom = top + lanes.length * ROW + (a ? 14 : 0);
     let inner = "";
-    for (const at of ticks(step, width / 90)) {
+    for (const at of ticks(most, width / 90)) {
       const x = left + at * scale;
       inner += line(x, 18, x, bottom + 4, "grid");
       const isLast = x > width - 24;
       inner += text(isLast ? width - 2 : x, bottom + 18, at ? time(at) : "0", `text-anchor="${isLast ? "end" : "middle"}"`);
     }
-    lanes.forEach(([lane, words], i) => {
-      const y = 20 + i * row;
-      inner += text(left - 6, y + 15, s.is_ring && lane === "server" ? "adds" : words, 'text-anchor="end"');
-      for (const part of intervals) {
-        const room = (part.end - part.start) * scale;
-        if (part.lane !== lane || !(room > 0)) continue;
-        const x = left + part.start * scale;
-        const shown = Math.max(0.7, room - (room > 3 ? 1 : 0));
-        const of = part.bucket < 0 ? "" : `, bucket ${part.bucket + 1}`;
-        inner += `<rect class="${part.kind}" x="${x.toFixed(2)}" y="${y + 2}" width="${shown.toFixed(2)}" height="${row - 4}">` +
-          `<title>${part.kind}${of}: ${time(part.end - part.start)}</title></rect>`;
-        if (part.bucket >= 0 && room > (part.bucket < 9 ? 11 : 19)) {
-          inner += text((x + room / 2).toFixed(2), y + 16, part.bucket + 1, `class="on-${part.kind}" text-anchor="middle"`);
-        }
-      }
-    });
+    if (a) {
+      const end = top - 22;
+      inner += text(left - 6, 30, `A: ${time(stepA)}`, 'text-anchor="end" class="name"') +
+        bars(a, left, 18, KEPT_ROW, scale, false) + ball("a", left, end, stepA * scale) +
+        text(left - 6, top + lanes.length * ROW + 11, `B: ${time(step)}`, 'text-anchor="end" class="name"') +
+        ball("b", left, bottom - 7, step * scale);
+    }
+    inner += bars(s, left, top, ROW, scale, true);
+    if (isGhost) inner += ghost(before.s, lanes, left, top, scale);
+    const alone = s.forward + s.backward + s.update;
     if (alone < step * 0.995) {
       const x = left + alone * scale;
       const isRight = x > width / 2;
-      inner += line(x, 4, x, bottom + 4, "ideal");
-      inner += text(x + (isRight ? -5 : 5), 13, "one worker alone", isRight ? 'text-anchor="end"' : "");
+      inner += line(x, a ? top - 8 : 4, x, bottom + 4, "ideal");
+      if (!a) inner += text(x + (isRight ? -5 : 5), 13, "one worker alone", isRight ? 'text-anchor="end"' : "");
     }
+    const intervals = stepModel.timeline(s);
     const sum = (kind, lane) => time(intervals.filter((i) => i.kind === kind && i.lane === lane)
       .reduce((all, i) => all + i.end - i.start, 0));
     let description = `Forward ${time(s.forward)}, backward ${time(s.backward)}, update ${time(s.update)}.`;
@@ -329,25 +323,57 @@
       description += ` The link of host 1 sends pushes for ${sum("push", "sends")} and sums for ` +
         `${sum("pull", "sends")}; adding up takes ${sum("sum", "server")}.`;
     }
+    if (a) description += ` Above it, step A of ${time(stepA)}.`;
     one(".timeline").innerHTML =
       svg("step-time", width, bottom + 24, `Timeline of a step of ${time(step)}`, description, inner) +
-      `<p class="legend">${KINDS.map((k) => `<span><i class="${k}"></i>${k}</span>`).join(" ")}</p>`;
+      `<p class="legend">${KINDS.map((k) => `<span><i class="${k}"></i>${k}</span>`).join(" ")}` +
+      (isGhost ? '<span><i class="ghost"></i>thin: before</span>' : "") + "</p>";
+    race = { scale, steps: { a: stepA, b: step } };
+    moveFrom(".timeline");
+  }
+
+  // ---- The race ----
+
+  const RACE_S = 6; // about so long for the slower step
+
+  function showRace(s) {
+    const a = kept && setup(kept);
+    const isSame = a && Object.keys(kept).every((name) => kept[name] === state[name]);
+    const words = isSame ? "This step is A. Change something: that is B." : "";
+    one(".versus").textContent = a ? words || stepModel.versus(a, s, [kept.batch, state.batch]) : "";
+    one(".pace").textContent = "";
+    one("[data-race=keep]").textContent = a ? "New A" : "Keep as A, and race";
+    one("[data-race=run]").hidden = one("[data-race=forget]").hidden = !a;
+  }
+
+  /* Let a ball run along each step, both on one clock, and say how much slower than in truth. */
+  function run() {
+    const { scale, steps } = race;
+    const slowed = Number((RACE_S / Math.max(steps.a, steps.b)).toPrecision(1));
+    for (const name of ["a", "b"]) {
+      const length = steps[name] * scale;
+      const by = isStill.matches ? 0 : 1e3 * steps[name] * slowed;
+      one(`[data-ball=${name}]`).animate(
+        [{ transform: "none" }, { transform: `translateX(${length}px)` }], { duration: by, fill: "forwards" });
+    }
+    const words = slowed >= 1 ? `${slowed} × slower` : `${digits(1 / slowed, 1)} × faster`;
+    one(".pace").textContent = `Shown ${words}.`;
   }
 
   const near = (a, b) => Math.abs(a - b) <= 0.02 * Math.abs(b);
 
-  function pointsOf() {
-    const found = stepData.measured.find((series) =>
+  function seriesOf() {
+    const found = (mine ? [mine] : []).concat(stepData.measured).find((series) =>
       Object.keys(series.state).every((name) => name === "flop" || name === "speed" || near(state[name], series.state[name])) &&
       near(state.flop / state.speed, series.state.flop / series.state.speed));
-    return found ? found.points : [];
+    return found || { points: [] };
   }
 
   const PLOTTED = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256];
 
   function drawCurve(s, share) {
     const width = Math.max(280, one(".curve").clientWidth);
-    const [left, top, height] = [46, 10, 128];
+    const [left, top, height] = [62, 10, 128];
     const x = (w) => left + ((width - left - 16) * Math.log2(w)) / 8;
     const y = (e) => top + height * (1 - e);
     const path = (setup) => stepModel.efficiencies(setup, PLOTTED)
@@ -359,11 +385,17 @@
     }
     for (let w = 1; w <= 256; w *= 2) inner += text(x(w), top + height + 17, w, 'text-anchor="middle"');
     inner += text((left + width) / 2, top + height + 35, "hosts", 'text-anchor="middle"');
+    inner += text(0, 0, "efficiency", `text-anchor="middle" transform="translate(12 ${top + height / 2}) rotate(-90)"`);
     const other = { ...s, is_ring: !s.is_ring, two_bits: false };
-    inner += `<path class="other" d="${path(other)}"/><path class="this" d="${path(s)}"/>`;
-    inner += `<circle class="now" cx="${x(s.hosts)}" cy="${y(share)}" r="6"/>`;
+    for (const [name, setup] of [["other", other], ["this", s]]) {
+      const way = path(setup);
+      inner += `<path class="${name}" data-key="${name}" data-path="${way}" d="${way}"/>`;
+    }
+    const [cx, cy] = [x(s.hosts).toFixed(1), y(share).toFixed(1)];
+    inner += `<circle class="now" data-key="now" data-x="${cx}" data-y="${cy}" cx="${cx}" cy="${cy}" r="6"/>`;
     const alone = s.forward + s.backward + s.update;
-    const points = pointsOf();
+    const series = seriesOf();
+    const points = series.points;
     for (const [w, seconds] of points) {
       const at = [x(w), y(alone / seconds)];
       inner += `<path class="measured" d="M${at[0]} ${at[1] - 6}l6 6l-6 6l-6 -6z"><title>measured, ${w} hosts: ${time(seconds)}</title></path>`;
@@ -375,13 +407,23 @@
       svg("step-curve", width, top + height + 42, "Efficiency over the number of hosts", description, inner) +
       `<p class="legend"><span><i class="this"></i>efficiency, these settings</span>
         <span><i class="other"></i>${s.is_ring ? "with servers" : "with a ring"}</span>` +
-      (points.length ? `<span><i class="measured"></i>measured, each run</span>` : "") + "</p>";
+      (points.length ? `<span><i class="measured"></i>${series === mine ? "your job" : "measured, each run"}</span>` : "") + "</p>";
+    moveFrom(".curve");
   }
 
   function showRemedies(s, share) {
     const found = s.hosts > 1 && share < 0.95 ? stepModel.remedies(s).slice(0, 5) : [];
     one(".remedies").innerHTML = (found.length ? "<b>Try:</b> " : "") + found.map((r) =>
       `<button type="button" data-remedy="${r.name}">${capital(r.name)}: ${stepModel.percent(r.efficiency)} %</button>`).join(" ");
+  }
+
+  /* Say how long the step before took, with the difference: 192 → 200 ms (+4 %). */
+  function difference(step) {
+    if (!before || kept || time(before.step) === time(step)) return "";
+    const [was, is] = [time(before.step).split(" "), time(step).split(" ")];
+    const percent = Math.round(100 * (step / before.step - 1));
+    const sign = percent < 0 ? "−" : "+";
+    return `${was[1] === is[1] ? was[0] : was.join(" ")} → ${is.join(" ")} (${sign}${Math.abs(percent)} %)`;
   }
 
   function draw() {
@@ -392,22 +434,48 @@
     one(".numbers").innerHTML = `<span><b>${time(step)}</b> a step</span>
       <span><b>${stepModel.percent(share)} %</b> efficiency</span>
       <span><b>${times}</b> × one host</span>`;
+    one(".difference").textContent = difference(step);
     one(".advice").textContent = stepModel.advice(s);
     showRemedies(s, share);
+    showRace(s);
     drawTimeline(s, step);
     drawCurve(s, share);
   }
 
+  const address = () => stepLink.write(state, kept, mine && seriesOf() === mine ? mine.points : []);
+
   let isDamaged = false;
   let saving = 0;
-  function update(changes, said) {
+  let last = { by: "", at: 0 };
+
+  /* Change the state. Moves of one slider, one soon after the other, are one change. */
+  function update(changes, by, said) {
+    const now = performance.now();
+    if (!by || by !== last.by || now - last.at > 1500) {
+      const s = setup(state);
+      before = { s, step: stepModel.seconds(s) };
+    }
+    last = { by, at: now };
     Object.assign(state, changes);
     if (said !== undefined || isDamaged) one(".status").textContent = said || "";
     isDamaged = false;
     showControls();
     draw();
+    save();
+  }
+
+  function save() {
     clearTimeout(saving);
-    saving = setTimeout(() => history.replaceState(null, "", write()), 250);
+    saving = setTimeout(() => history.replaceState(null, "", address()), 250);
+  }
+
+  function press(kind, number) {
+    for (const name of ["example", "measured"]) {
+      for (const button of all(`[data-${name}]`)) {
+        const is = name === kind && button.dataset[name] === String(number);
+        button.setAttribute("aria-pressed", String(is));
+      }
+    }
   }
 
   // ---- What the reader does ----
@@ -425,7 +493,7 @@
     } else if (checked === "bits") changed.bits = event.target.checked ? 2 : 32;
     else if (checked) changed[checked] = event.target.checked ? 1 : 0;
     else if (ring) changed.ring = Number(ring);
-    update(changed);
+    update(changed, list || name || checked || "ring");
   });
 
   function remedied(name) {
@@ -437,8 +505,7 @@
       else if (field === "overlap") changed.overlap = 1;
       else if (field === "forward") changed.batch = Math.min(4096, 2 * state.batch);
       else if (field !== "backward") {
-        const [least, most] = LIMITS[field];
-        changed[field] = Math.min(most, Math.max(least, changes[field]));
+        changed[field] = clamp(changes[field], LIMITS[field]);
         if (field === "rate" || field === "latency") changed.link = OWN;
       }
     }
@@ -448,34 +515,49 @@
   root.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
-    const { example, measured, remedy } = button.dataset;
-    if (example) update({ ...EXAMPLES[example][1] }, EXAMPLES[example][2]);
-    else if (measured) update({ ...MEASURED[measured][1] }, `The diamonds are our measured runs: ${MEASURED[measured][0]}.`);
+    const { example, measured, remedy, race: wanted } = button.dataset;
+    if (example || measured) press(example ? "example" : "measured", example || measured);
+    if (example) update(EXAMPLES[example][1], "", EXAMPLES[example][2]);
+    else if (measured) update(MEASURED[measured][1], "", `The diamonds are our measured runs: ${MEASURED[measured][0]}.`);
     else if (remedy) {
       update(remedied(remedy));
       (one(".remedies button") || one(".remedies")).focus();
-    } else update({ ...start }, "");
+    } else if (wanted === "run") run();
+    else if (wanted) {
+      kept = wanted === "keep" ? { ...state } : null;
+      before = null;
+      draw();
+      save();
+      if (!kept) one("[data-race=keep]").focus();
+    } else {
+      press();
+      update(start, "", "");
+    }
   });
   one("form").addEventListener("submit", (event) => event.preventDefault());
 
   function open() {
-    const [found, wrong] = read(location.hash);
-    state = found;
+    const found = stepLink.read(location.hash);
+    ({ state, kept } = found);
+    before = null;
+    mine = found.points.length ? { points: found.points, state: { ...state } } : null;
+    if (mine) for (const name of ["hosts", "network", "device", "link"]) delete mine.state[name];
+    const isSame = ([, other]) => Object.keys(state).every((name) => state[name] === other[name]);
+    press("example", EXAMPLES.findIndex(isSame));
     showControls();
     draw();
-    isDamaged = !!wrong;
-    one(".status").textContent = wrong
-      ? `This link is damaged at "${wrong}". You see the start instead.` : "";
+    isDamaged = !!found.wrong;
+    let said = found.isTimed ? "This is your own step, as a program has timed it." : "";
+    if (found.points.length) said += " A diamond is a measured step.";
+    one(".status").textContent = found.wrong
+      ? `This link is damaged at "${found.wrong}". You see the start instead.` : said;
   }
 
-  window.addEventListener("hashchange", () => { if (location.hash !== write()) open(); });
+  window.addEventListener("hashchange", () => { if (location.hash !== address()) open(); });
   let drawn = 0;
   function fit() {
     if (root.clientWidth === drawn) return;
     drawn = root.clientWidth;
-    const isWide = window.matchMedia("(min-width: 45em)").matches; // as in step.css
-    if (isWide) one(".view").append(one(".curve"));
-    else one(".results").prepend(one(".curve"));
     draw();
   }
   open();

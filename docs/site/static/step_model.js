@@ -220,18 +220,32 @@ const stepModel = (function () {
     const now = percent(efficiency(s));
     if (s.hosts === 1) return "A single worker exchanges nothing: its step is all computing.";
     const name = bottleneck(s);
-    if (name === "computing") return `Computing is ${now} % of the step: this is what you want.`;
+    if (name === "computing") return `Computing is ${now}\u00a0% of the step: this is what you want.`;
     const found = remedies(s);
     const best = [true, false].map((is) => found.find((r) => r.isFree === is)).filter((r) => r);
-    let sentence = `${BLAMED[name]} The efficiency is ${now} %.`;
+    let sentence = `${BLAMED[name]} The efficiency is ${now}\u00a0%.`;
     if (!best.length) return `${sentence} No single change would help.`;
     const words = best[0].name[0].toUpperCase() + best[0].name.slice(1);
-    sentence += ` ${words} would raise it to ${percent(best[0].efficiency)} %`;
-    if (best.length > 1) sentence += `, ${best[1].name} to ${percent(best[1].efficiency)} %`;
+    sentence += ` ${words} would raise it to ${percent(best[0].efficiency)}\u00a0%`;
+    if (best.length > 1) sentence += `, ${best[1].name} to ${percent(best[1].efficiency)}\u00a0%`;
     return `${sentence}.`;
+  }
+
+  const times = (ratio) => `${Number(ratio.toPrecision(ratio < 100 ? 2 : 3))} ×`;
+
+  /* Say how B's step compares to A's; `examples` is how many each worker has, of A and of B. */
+  function versus(a, b, examples) {
+    const faster = seconds(a) / seconds(b);
+    const more = (b.hosts * examples[1]) / (a.hosts * examples[0]);
+    const slower = `B is ${times(1 / faster)} slower`;
+    let sentence = faster > 1 ? `B is ${times(faster)} faster` : slower;
+    if (Math.abs(faster - 1) < 0.01) sentence = "A and B take the same time";
+    if (more === 1) return `${sentence}.`;
+    return `${sentence}. A step of B has ${times(more)} the examples: ${times(more * faster)} as many a second.`;
   }
 
   return {
     MESSAGE, timeline, seconds, efficiency, efficiencies, bottleneck, remedies, percent, advice,
+    versus,
   };
 })();
