@@ -19,7 +19,6 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "build" / "mutants"
 ROOMS = {  # where code is, and where its tests are; {} is the name of the folder below
-    "cifar10_dist/gluon_dist/common": "tests/exchange",
     "cifar10_dist/gluon_dist/startup": "tests/setup",
     "cifar10_dist/gluon_dist": "tests/{}",
     "cifar10_dist": "tests/{}",

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import gluon_dist  # noqa: F401  before mxnet, from which no server returns
 from gluon_dist.common.failure import exit_with
+from gluon_dist.common.messages import say
 from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
@@ -46,6 +47,7 @@ def main():
         facts["step_s"] = time_steps(*job)
         if not workers.is_async:  # there, pushing and updating are one
             facts["parts_s"] = time_parts(*job)
+            tell_link(facts, trainer)
         print(json.dumps(facts), flush=True)
     if args.profile:
         with servers_profiled(args.profile, store), profiled(args.profile, workers.rank):
@@ -121,6 +123,25 @@ def servers_profiled(path, store):
         mx.profiler.set_state("stop", profile_process="server")
         mx.profiler.dump(profile_process="server")
     store._barrier()
+
+
+def tell_link(facts, trainer):
+    """Say, on worker 0, where this step can be seen and played with: `make site` makes the page."""
+    if facts["rank"]:
+        return
+    parts, step = facts["parts_s"], f"{facts['workers']}:{facts['step_s']:.4f}"
+    settings = {
+        "compute": f"{parts['forward'] + parts['backward']:.4f}",
+        "update": f"{parts['update']:.4f}",
+        "bytes": sum(4 * param.list_data()[0].size for param in trainer.learned),
+        "batch": facts["batch"],
+        "hosts": facts["workers"],
+        "servers": os.environ.get("DMLC_NUM_SERVER", 0),
+        "exchange": f"{parts['exchange']:.4f}",
+        "measured": step,
+    }
+    words = "&".join(f"{name}={value}" for name, value in settings.items())
+    say(f"see your step: build/site/step.html#{words}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What `--dry-run` prints is a script: the shell reads it, and it does what the launcher would."""
 
 import os
+import signal
 import subprocess
 
 import pytest
@@ -18,10 +19,15 @@ def dry_run(folder, *arguments, **options):
 
 
 def bash(script, *options, **more):
-    done = subprocess.run(
-        ["bash", *options], input=script, capture_output=True, text=True, timeout=60, **more
-    )
-    return done.returncode, done.stdout, done.stderr
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    command = ["bash", *options]
+    with subprocess.Popen(command, text=True, start_new_session=True, **pipes, **more) as process:
+        try:
+            out, err = process.communicate(script, timeout=100)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, out, err
 
 
 HOSTS = ("-H", "gpu1,10.0.0.7:22,me@gpu3")
