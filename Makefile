@@ -40,36 +40,41 @@ export IPYTHONDIR := $(CURDIR)/build/ipython
 .PHONY: help setup train test test-all test-horovod notebooks jupyter progress site site-serve assignments cluster chaos bench test-pythons test-bare test-gpu-install lint clean
 
 help:
-	@awk -F ':.* ## ' '/^[a-z-]+:.* ## / { printf "make %-18s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@for group in start learn measure maintain; do \
+		echo "$$group"; \
+		awk -F ":.* ## \\[$$group\\] " 'NF == 2 && /^[a-z-]+:/ { printf "  make %-18s%s\n", $$1, $$2 }' \
+			$(MAKEFILE_LIST); \
+	done
 
-setup: ## build .venv (PYTHON=python3.10, DEVICE=cpu or gpu: default, what fits; HOROVOD=1: add it)
+setup: ## [start] build .venv (PYTHON=python3.10, DEVICE=cpu or gpu: default, what fits; HOROVOD=1: add it)
 	@test -n "$(START)" || { echo "make: no Python found: install Python 3.8 to 3.12" >&2; exit 2; }
 	@$(START) tools/make_venv.py --python "$(PYTHON)" --device "$(DEVICE)"
 	@$(START) tools/make_horovod.py "$(HOROVOD)"
 
-train: setup ## train on synthetic images, 2 workers on this machine (WORKERS=, ARGS=)
+train: setup ## [start] train on synthetic images, 2 workers on this machine (WORKERS=, ARGS=)
 	.venv/bin/python tools/launch.py -n $(WORKERS) -s $(WORKERS) --launcher local \
 		".venv/bin/python cifar10_dist/cifar10_dist.py $(ARGS)"
+	@echo "Next: make jupyter opens the course; make help lists all there is."
 
 # TESTS= runs all that it names, long or not.
-test: setup ## run the quick tests: 5 minutes, without root (TESTS=tests/lesson)
+test: setup ## [maintain] run the quick tests: 5 minutes, without root (TESTS=tests/lesson)
 	@$(PYTEST) --numprocesses 2 $(if $(TESTS),$(TESTS),-m "not long")
 
 # More processes than cores, for long tests wait more than they compute.
-test-all: test ## run these, then all others: ssh hosts, batch systems, notebooks
+test-all: test ## [maintain] run these, then all others: ssh hosts, batch systems, notebooks
 	@$(if $(TESTS),,$(PYTEST) --numprocesses 3 -m long)
 
 # Where Horovod is missing, other runs skip these.
 test-horovod: HOROVOD := $(or $(HOROVOD),1)
-test-horovod: setup ## run the tests of --kv-store horovod, after make setup HOROVOD=1
+test-horovod: setup ## [maintain] run the tests of --kv-store horovod, after make setup HOROVOD=1
 	@$(PYTEST) --numprocesses 2 -m horovod
 
-notebooks: setup ## run the notebooks and keep what they put out (DATA=folder of images)
+notebooks: setup ## [maintain] run the notebooks and keep what they put out (DATA=folder of images)
 	@.venv/bin/python tools/refresh_notebooks.py $(if $(DATA),--data "$(DATA)")
 
 # JupyterLab wants to be told that root may start it, and not to ask about its news and versions
 # (tools/jupyter), nor to list the language servers that are not here.
-jupyter: setup ## open the notebooks in JupyterLab (JUPYTER_ARGS=--no-browser)
+jupyter: setup ## [start] open the notebooks in JupyterLab (JUPYTER_ARGS=--no-browser)
 	@JUPYTER_CONFIG_PATH="$(CURDIR)/tools/jupyter" \
 		exec .venv/bin/python tools/open_notebooks.py $(if $(filter 0,$(shell id -u)),--allow-root) \
 		--ServerApp.root_dir="$(CURDIR)" --LabApp.news_url=None \
@@ -77,7 +82,7 @@ jupyter: setup ## open the notebooks in JupyterLab (JUPYTER_ARGS=--no-browser)
 		--LanguageServerManager.autodetect=False \
 		--LabApp.default_url=/lab/tree/notebooks/00-start-here.ipynb
 
-progress: ## show which of the notebooks' exercises you have solved
+progress: ## [learn] show which of the notebooks' exercises you have solved
 	@test -n "$(START)" || { echo "make: no Python found: install Python 3.8 to 3.12" >&2; exit 2; }
 	@$(START) notebooks/progress.py
 
@@ -90,19 +95,19 @@ $(SITE)/built $(GRADER)/built:
 	@touch $@
 
 # Not after setup: of .venv it needs only the programs' --help.
-site: $(SITE)/built ## make web pages of notebooks and manual in build/site (Python 3.11 or later; URL=)
+site: $(SITE)/built ## [learn] make web pages of notebooks and manual in build/site (Python 3.11 or later; URL=)
 	@$(SITE)/bin/python tools/make_site.py $(if $(URL),--url "$(URL)")
 
-site-serve: site ## make them and show them on this machine (PORT=8000)
+site-serve: site ## [learn] make them and show them on this machine (PORT=8000)
 	@exec $(SITE)/bin/python -m http.server --bind 127.0.0.1 --directory build/site $(PORT)
 
-assignments: $(GRADER)/built ## make nbgrader's course of the exercises, for a teacher (COURSE=course)
+assignments: $(GRADER)/built ## [learn] make nbgrader's course of the exercises, for a teacher (COURSE=course)
 	@$(GRADER)/bin/python tools/make_assignments.py "$(COURSE)"
 
-cluster: setup ## two real ssh hosts on this machine, as root on Linux (HOSTS=, WITH=slurm,sge,mpi,yarn)
+cluster: setup ## [learn] two real ssh hosts on this machine, as root on Linux (HOSTS=, WITH=slurm,sge,mpi,yarn)
 	@.venv/bin/python tools/cluster.py up --hosts $(HOSTS) $(if $(WITH),--with $(WITH))
 
-chaos: setup ## disturb jobs and trainings at random: nothing is left or lost (RUNS=)
+chaos: setup ## [measure] disturb jobs and trainings at random: nothing is left or lost (RUNS=)
 	@LAUNCH_CHAOS_RUNS=$(RUNS) .venv/bin/python -m pytest tests/launcher/test_launch_chaos.py
 	@PYTHONPATH=cifar10_dist:tools:tests/programs .venv/bin/python tests/training_chaos.py $(RUNS)
 
@@ -115,26 +120,26 @@ $(PEERS)/built: benchmarks/peers/requirements-peers.txt
 # A mistake is told before PyTorch is installed.
 BENCH = .venv/bin/python benchmarks/bench.py $(if $(QUICK),--quick) \
 	$(addprefix --only ,$(ONLY)) $(if $(DATA),--data "$(DATA)")
-bench: setup ## measure beside PyTorch and the published example (QUICK=1, ONLY=, DATA=)
+bench: setup ## [measure] measure beside PyTorch and the published example (QUICK=1, ONLY=, DATA=)
 	@$(BENCH) --list >/dev/null
 	@$(MAKE) --no-print-directory $(PEERS)/built
 	@$(BENCH)
 
-test-pythons: setup ## a short training run on every Python from 3.8 to 3.12 here (PYTHONS=)
+test-pythons: setup ## [measure] a short training run on every Python from 3.8 to 3.12 here (PYTHONS=)
 	@.venv/bin/python tests/smoke_pythons.py $(PYTHONS)
 
-test-bare: ## run train and test on a bare Debian, as root on Linux (TESTS=, SUITE=bullseye: Python 3.9)
+test-bare: ## [measure] run train and test on a bare Debian, as root on Linux (TESTS=, SUITE=bullseye: Python 3.9)
 	@TESTS="$(TESTS)" sh tests/bare_machine/run.sh
 
-test-gpu-install: ## install the GPU packages and import them, without a GPU (2 GB)
+test-gpu-install: ## [measure] install the GPU packages and import them, without a GPU (2 GB)
 	@sh tests/gpu_install/run.sh "$(START)"
 
-lint: setup ## check the style of the code, and the types of gluon_dist; print how long things are
+lint: setup ## [maintain] check the style of the code, and the types of gluon_dist; print how long things are
 	@.venv/bin/python -m ruff check .
 	@.venv/bin/python -m ruff format --check .
 	@.venv/bin/python -m mypy
 	@.venv/bin/python tests/lengths.py
 
-clean: ## remove .venv and everything built
+clean: ## [maintain] remove .venv and everything built
 	rm -rf .venv .venv-peers .venv-site .venv-nbgrader .venv.lock build *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -60,6 +61,8 @@ def main(argv=None):
     if not PYTHON.exists():
         print("make_site.py: .venv is missing, which knows the flags: make setup", file=sys.stderr)
         return 2
+    start = time.time()
+    print("Making the pages (about half a minute) ...", flush=True)
     put_together()
     has_archive = bool(commit())
     environ = dict(os.environ, SITE_URL=args.url, SITE_COMMIT=commit())
@@ -74,6 +77,9 @@ def main(argv=None):
     if has_archive:
         words = ["archive", "--format=tar.gz", "--prefix=lesson/", "-o", str(SITE / ARCHIVE)]
         subprocess.run(["git", "-C", str(ROOT), *words, "HEAD"], check=True)
+    if status == 0:
+        count, front = len(list(SITE.rglob("*.html"))), (SITE / "index.html").as_uri()
+        print(f"Made {count} pages in {time.time() - start:.0f} s: {front}")
     return status
 
 

@@ -20,6 +20,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -59,10 +60,44 @@ class Unsuitable(Exception):
     """This machine or an option will not do; the message says what to do."""
 
 
-def run(*command, **env):
+class Live:
+    """A line that shows how far pip is: on a terminal always there, elsewhere now and then."""
+
+    EVERY_S = 30  # where it is no terminal
+
+    def __init__(self):
+        self.count, self.name = 0, ""
+        self.start = self.told = time.time()
+
+    def take(self, line):
+        """Take in a line of pip's."""
+        found = re.match(r"Collecting ([\w.-]+)", line)
+        if found:
+            self.count, self.name = self.count + 1, found.group(1)
+        elif line.startswith("Installing collected"):
+            self.name = "unpacking all of them"
+
+    def show(self):
+        """Draw the line, or print it if it is time."""
+        minutes, seconds = divmod(int(time.time() - self.start), 60)
+        text = f"  {self.count} packages, {minutes}:{seconds:02}, {self.name}"
+        if sys.stdout.isatty():
+            print(f"\r\x1b[K{text[:78]}", end="", flush=True)
+        elif time.time() - self.told > self.EVERY_S:
+            self.told = time.time()
+            print(text, flush=True)
+
+    def wipe(self):
+        """Leave nothing on a terminal."""
+        if sys.stdout.isatty():
+            print("\r\x1b[K", end="", flush=True)
+
+
+def run(*command, is_long=False, **env):
     """Run a command, with these variables; return its exit status and what it printed.
 
-    Python and pip do not see what is set for others of their kind (PYTHONHOME, PIP_USER).
+    Python and pip do not see what is set for others of their kind (PYTHONHOME, PIP_USER). With
+    ``is_long`` it is pip that installs much, and how far it is is shown.
     """
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PIP_"))}
     pipe = {
@@ -71,11 +106,35 @@ def run(*command, **env):
         "stdout": subprocess.PIPE,
         "stderr": subprocess.STDOUT,
     }
+    command, live = [str(word) for word in command], Live()
+    if is_long:
+        command.remove("-q")
     try:
-        done = subprocess.run([str(word) for word in command], universal_newlines=True, **pipe)
+        process = subprocess.Popen(command, universal_newlines=True, **pipe)
     except OSError as error:
         return 127, str(error)
-    return done.returncode, done.stdout
+    said = []
+
+    def read():
+        for line in process.stdout:
+            live.take(line)
+            said.append(line)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        while reader.is_alive():
+            reader.join(0.5 if is_long else None)
+            if is_long:
+                live.show()
+        process.wait()
+    except BaseException:  # Ctrl-C, or make is told to stop
+        process.kill()
+        raise
+    finally:
+        if is_long:
+            live.wipe()
+    return process.returncode, "".join(said)
 
 
 def choose_python(wanted):
@@ -171,7 +230,7 @@ def build(venv, wanted):
     if not succeeds(python, "-m", "venv", "--clear", venv):
         return 1
     settings = pip_settings(venv)
-    if not succeeds(*install, *packages, **settings):
+    if not succeeds(*install, *packages, is_long=True, **settings):
         return 1
     # Debian 11's pip cannot install gluon_dist: before 21.3 a folder needed a setup.py for -e.
     if not succeeds(*install, "pip>=21.3", **settings):
