@@ -618,6 +618,29 @@ def test_the_short_help_fits_on_a_screen_and_names_the_long_one(capsys):
     assert lines[-1].endswith(" --help-all")
 
 
+@pytest.mark.parametrize(
+    "words, offered",
+    [
+        ("--ma", ["--max-restarts"]),
+        ("--launcher s", ["ssh", "slurm", "sge"]),
+        ("--placement ", ["round-robin", "fill"]),
+        ("-n 2 some", ["some.py"]),
+        ("--timeout ", []),
+    ],
+)
+def test_a_shell_completes_options_their_values_and_files(words, offered, tmp_path, capsys):
+    (tmp_path / "some.py").touch()
+    with pytest.raises(SystemExit, match="0"):
+        parse_args(["--completion"])
+    given = " ".join(f"'{word}'" for word in ("launch.py", *words.split(" ")))
+    asks = f"COMP_WORDS=({given}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _gluon_launch"
+    lines = [capsys.readouterr().out, asks, 'echo "${COMPREPLY[@]}"']
+    done = subprocess.run(
+        ["bash", "--norc", "-c", "\n".join(lines)], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.stdout.split(), done.stderr) == (offered, "")
+
+
 @pytest.mark.long
 def test_it_works_inside_a_notebook_cell(tmp_path):
     from nbclient import NotebookClient

@@ -153,6 +153,16 @@ class _ShortHelp(argparse.Action):
         parser.exit()
 
 
+class _Completion(argparse.Action):
+    """Prints what lets a shell complete the options."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        from gluon_launch.options.completion import script
+
+        print(script(), end="")
+        parser.exit()
+
+
 def _new_parser(program, description, epilog):
     return _Parser(
         prog=program,
@@ -174,6 +184,8 @@ def create_parser(program, description):
             group.add_argument(*flag.names.split(), **_settings(flag))
     parser.add_argument("-h", "--help", action=_ShortHelp, nargs=0, help="what most need")
     parser.add_argument("--help-all", action="help", help="all options, and how they work together")
+    parser.add_argument("--completion", action=_Completion, nargs=0,
+                        help='for bash and zsh: eval "$(gluon-launch --completion)"')  # fmt: skip
     version = f"{program} {contract.VERSION}"
     parser.add_argument("--version", action="version", version=version)
     parser.add_argument("--log-dir", type=given, help=argparse.SUPPRESS)  # the older --job-dir
