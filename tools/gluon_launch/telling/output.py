@@ -13,6 +13,7 @@ from gluon_launch.telling.progress import Agreement
 from gluon_launch.telling.writer import Writer
 
 REDRAW_S = 1  # a line that ends in \r (a progress bar) is shown at most this often
+GATHER_S = 0.03  # for lines that come together to be written together
 STOPPED = re.compile(r"(.*: line \d+: +\d+ )?Terminated\b.*")  # what a shell says of our TERM
 
 
@@ -88,6 +89,8 @@ class Console:
             file for file in (sys.stdout, sys.stderr) if colour.is_wanted(color, file, os.environ)
         }
         self.progress = progress
+        if progress:
+            self.writers[-1].gather_s = GATHER_S
         self.is_stopping = False  # the processes have been asked to end
         self._bottom, self._agreement, self._drawn_at = None, None, 0
         if progress:
@@ -179,9 +182,7 @@ class Console:
         line = line.encode(encoding, "backslashreplace").decode(encoding)
         writer = self._err[1]
         if self._bottom and (file is self._bottom.file or writer is self._out[1]):
-            line = self._bottom.erased() + line
-            if writer.is_last():  # else it is drawn after the next line
-                line += self.mask(self._bottom.drawn())
+            line = self._bottom.erased() + line + self.mask(self._bottom.drawn())
         try:
             file.write(line)
             file.flush()

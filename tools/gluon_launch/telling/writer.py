@@ -12,9 +12,14 @@ HURRY_S = 2  # the same, if somebody asked for the end
 
 
 class Writer:
-    """Does tasks one after the other, in the order given."""
+    """Does tasks one after the other, in the order given.
 
-    def __init__(self):
+    With `gather_s` it waits so long for more of one kind, and does them at once: a terminal whose
+    bottom is drawn anew each time would cost too much.
+    """
+
+    def __init__(self, gather_s=0):
+        self.gather_s = gather_s
         self.waiting = 0  # bytes, about, that are not written yet
         self._tasks = queue.SimpleQueue()
         self._lock = threading.Lock()
@@ -25,10 +30,6 @@ class Writer:
         self._count(len(text) + EACH_BYTES)
         self._tasks.put((task, text, rest))
 
-    def is_last(self):
-        """Is nothing left to do after the task that is being done?"""
-        return self._tasks.empty()
-
     def close(self):
         """End the thread, after what was given so far."""
         self._tasks.put(None)
@@ -38,9 +39,29 @@ class Writer:
             self.waiting += change
 
     def _work(self):
-        for task, text, rest in iter(self._tasks.get, None):
-            task(text, *rest)
-            self._count(-len(text) - EACH_BYTES)
+        for first in iter(self._tasks.get, None):
+            time.sleep(self.gather_s)
+            for (task, rest), texts in self._gathered(first):
+                task("".join(texts), *rest)
+                self._count(-sum(map(len, texts)) - EACH_BYTES * len(texts))
+
+    def _gathered(self, first):
+        """This task, and with `gather_s` all that have come: texts by what is to be done."""
+        found = []
+        coming = [first]
+        while coming:
+            task, text, rest = coming.pop()
+            if found and found[-1][0] == (task, rest):
+                found[-1][1].append(text)
+            else:
+                found.append(((task, rest), [text]))
+            if self.gather_s and not self._tasks.empty():
+                following = self._tasks.get()
+                if following is None:
+                    self._tasks.put(None)  # the end, after these
+                else:
+                    coming.append(following)
+        return found
 
 
 def finish(writers, asked):
