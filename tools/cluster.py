@@ -92,12 +92,11 @@ def parse_args(argv):
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("--name", default="", help="to have more than one cluster")
     actions = parser.add_subparsers(dest="action", required=True)
     for name, function in ACTIONS.items():
-        action = actions.add_parser(name, allow_abbrev=False)
+        action = actions.add_parser(name)
         # allowed before and after the action
         action.add_argument("--name", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
         if function in (ssh, set_link):

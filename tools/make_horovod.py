@@ -76,17 +76,23 @@ def _wait_for(lock):
         fcntl.flock(lock, fcntl.LOCK_EX)
 
 
+def parted(requirements):
+    """Return Horovod's own line of the requirements, and the lines of what builds it."""
+    lines = requirements.splitlines()
+    horovod = next(line for line in lines if line.startswith("horovod"))
+    return horovod, "\n".join(line for line in lines if line != horovod)
+
+
 def build(python, mxnet, folder, log):
     """Build the wheel in an environment of its own, beside the same MXNet."""
     missing = [program for program in ("g++", "make") if not shutil.which(program)]
     if missing:
         raise Unsuitable(f"Horovod is built from its source: apt-get install {' '.join(missing)}")
     print("Building Horovod's wheel (2 to 5 minutes, once) ...", flush=True)
-    start, lines = time.time(), REQUIREMENTS.read_text(encoding="utf-8").splitlines()
-    horovod = next(line for line in lines if line.startswith("horovod"))
+    start, (horovod, tools_needed) = time.time(), parted(REQUIREMENTS.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory(dir=str(folder.parent)) as place:
         venv, wheels, tools = (Path(place, name) for name in ("venv", "wheels", "tools.txt"))
-        tools.write_text("\n".join(line for line in lines if line != horovod), encoding="utf-8")
+        tools.write_text(tools_needed, encoding="utf-8")
         write_down(log, python, "-m", "venv", venv)
         settings = pip_settings(venv)
         write_down(log, *pip(venv), "install", mxnet, "numpy", *CONSTRAINTS, **settings)

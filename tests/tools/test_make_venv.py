@@ -280,3 +280,8 @@ def test_horovods_setup_waits_for_one_in_another_clone(tmp_path):
         (cache / f"mxnet==0-cpython-platform-{wanted}").mkdir()  # the other one has built it
     assert waiting.communicate(timeout=60)[0].startswith("Installed Horovod")
     assert waiting.returncode == 0
+
+
+def test_what_builds_horovod_is_installed_before_it():
+    horovod, tools = make_horovod.parted("# a comment\nhorovod==1\ncmake==2\nwheel==3")
+    assert (horovod, tools.splitlines()[1:]) == ("horovod==1", ["cmake==2", "wheel==3"])
