@@ -248,7 +248,8 @@ def draw(rows, path):
     figure, axis = plt.subplots(figsize=(5.4, 1.5 + 0.4 * place))
     across = axis.get_yaxis_transform()
     # the line at 1 strikes through no word
-    words = {"transform": across, "in_layout": False, "bbox": {"color": "white", "pad": 0}}
+    words = {"transform": across, "in_layout": False, "zorder": 1}
+    words["bbox"] = {"color": "white", "pad": 0}
     for place, head in heads:
         axis.text(0, place, head, fontsize=10, fontweight="bold", **words)
     for place, row in zip(places, rows):

@@ -14,9 +14,6 @@ from docutils.utils.math.latex2mathml import tex2mathml
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "cifar10_dist"))
 sys.path.insert(0, str(ROOT / "notebooks" / "images"))
-
-from card import in_the_dark
-
 WORDS_PER_MINUTE = 200
 SHORT_CELL, LONG_CELL = 12, 40  # characters
 DESCRIPTION = 160  # characters; search engines cut what is longer
@@ -110,7 +107,8 @@ def mend(app, pagename, templatename, context, doctree):
         empty = r'<th class="head[\w ]*"><p></p></th>'
         context["body"] = re.sub(empty, "<td></td>", context["body"])
         drawn = r'<img (alt="[^"]*") src="([^"]*_images/[^"]+)\.svg" />'
-        both = r'<img \1 class="only-light" src="\2.svg" /><img \1 class="only-dark" src="\2-dark.svg" />'
+        both = r'<img \1 class="only-light" src="\2.svg" />'
+        both += r'<img \1 class="only-dark" src="\2-dark.svg" />'
         context["body"] = re.sub(drawn, both, context["body"])
 
 
@@ -140,6 +138,8 @@ def introduce(app, pagename, templatename, context, doctree):
 
 def darken(app, failure):
     """Write each drawn picture once more, in the colours of a dark page."""
+    from card import in_the_dark
+
     for path in Path(app.outdir, "_images").glob("*.svg"):
         text = in_the_dark(path.read_text(encoding="utf-8"))
         path.with_name(f"{path.stem}-dark.svg").write_text(text, encoding="utf-8")

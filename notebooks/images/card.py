@@ -7,9 +7,9 @@ import math
 import re
 from xml.sax.saxutils import escape
 
-# Okabe and Ito's colours, which colour-blind people tell apart. Orange, sky and purple are darker
-# than theirs: a line has a contrast of 3 to the paper. Tints are the same, see-through.
-BLUE, ORANGE, GREEN, VERMILLION = "#0072B2", "#B87700", "#009E73", "#D55E00"
+# After Okabe and Ito, whose colours colour-blind people tell apart. Most are darker than theirs: a
+# line has a contrast of 3 to the paper, and to tints. These are the same colours, see-through.
+BLUE, ORANGE, GREEN, VERMILLION = "#0072B2", "#B87700", "#00855F", "#D55E00"
 SKY, PURPLE, GREY, INK, PAPER = "#3389BF", "#BD6495", "#666666", "#222222", "#FFFFFF"
 # What each colour is on a dark page, in plots too.
 DARK = {
@@ -26,7 +26,7 @@ DARK = {
     SKY: "#9AD4F5",
     PURPLE: "#DD9BC1",
     "#A8548A": "#DD9BC1",
-    "#00855F": "#2BC295",
+    "#009E73": "#2BC295",
     "#5A5A66": "#A0A0AB",
     "#00734D": "#2BC295",
     "#B3261E": "#FF8F87",
