@@ -28,11 +28,14 @@ HEADLINES = (
 )
 HEADINGS = {  # in the plot; of groups whose name begins so
     "one-process|fast": "One process",
-    "workers": "Two workers on one host",
-    r"\d+.?bit": "Two hosts",
+    "workers-fast": "Two workers on one host, small network",
+    "workers": "Two workers on one host, ResNet-18",
+    r"\d+.?bit": "Two hosts, ResNet-18",
     "start|loader|reading|memory|published": "Start, reading, memory, accuracy",
 }
-PREFIX = re.compile("^two hosts at |(?<=ResNet-18), one process|(?<=network), one process")
+PREFIX = re.compile(  # what a heading says already
+    "^two hosts at |^resnet18_v1, |(?<=bit), ResNet-18|(?<=18|rk), one process"
+)
 LESS_IS_BETTER = re.compile("time to the first|time that|time of a step|peak memory|bytes sent")
 LIMIT = re.compile(r"\(control\)|share of the|2 processes$|one repeated batch$|the limit of")
 MARKS = {  # of a dot: its shape, its colour, what it says
@@ -245,7 +248,7 @@ def draw(rows, path):
             place += 0.95
         places.append(place)
         place += 1
-    figure, axis = plt.subplots(figsize=(5.4, 1.5 + 0.4 * place))
+    figure, axis = plt.subplots(figsize=(4.7, 1.5 + 0.4 * place))
     across = axis.get_yaxis_transform()
     # the line at 1 strikes through no word
     words = {"transform": across, "in_layout": False, "zorder": 1}
@@ -274,7 +277,9 @@ def draw(rows, path):
     axis.xaxis.set_major_formatter("{x:g}")
     axis.xaxis.set_minor_formatter("")
     axis.tick_params(top=True, labeltop=True)
-    axis.set_xlabel("ratio, with its 95 % interval; 1: equal; better ▶ unless it says ◀")
+    axis.set_xlabel(
+        "ratio, with its 95 % interval; 1: equal; better ▶ unless it says ◀", fontsize=9
+    )
     for side in ("left", "right"):
         axis.spines[side].set_visible(False)
     used = {verdict(row) for row in rows}
