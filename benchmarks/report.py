@@ -1,4 +1,7 @@
-"""What was measured: its tables, its page, its picture, and the machine that it was measured on."""
+"""What was measured: its tables, its page, its pictures, and the machine that it was measured on.
+
+``.venv/bin/python benchmarks/report.py`` draws the pictures of the stored tables again.
+"""
 
 import csv
 import datetime
@@ -16,6 +19,31 @@ from contenders import PEERS_PYTHON, ROOT
 RESULTS = ROOT / "benchmarks" / "results"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 MEASURED = ("cifar10_dist", "tools", "benchmarks/peers", "benchmarks/*.py")
+HEADLINES = (
+    "ResNet-18, one process, bfloat16: ours / best of PyTorch",
+    "resnet18_v1, batch 128 a worker: ours / DDP",
+    "two hosts at 1gbit, ResNet-18, batch 128: ours / DDP",
+    "time to the first batch, 2 workers: ours / torchrun",
+    "time to the accuracy of five published epochs: published / ours",
+)
+HEADINGS = {  # in the plot; of groups whose name begins so
+    "one-process|fast": "One process",
+    "workers-fast": "Two workers on one host, small network",
+    "workers": "Two workers on one host, ResNet-18",
+    r"\d+.?bit": "Two hosts, ResNet-18",
+    "start|loader|reading|memory|published": "Start, reading, memory, accuracy",
+}
+PREFIX = re.compile(  # what a heading says already
+    "^two hosts at |^resnet18_v1, |(?<=bit), ResNet-18|(?<=18|rk), one process"
+)
+LESS_IS_BETTER = re.compile("time to the first|time that|time of a step|peak memory|bytes sent")
+LIMIT = re.compile(r"\(control\)|share of the|2 processes$|one repeated batch$|the limit of")
+MARKS = {  # of a dot: its shape, its colour, what it says
+    "reached": ("o", "#00734D", "better: all of the interval"),
+    "missed": ("o", "#B3261E", "worse: all of the interval"),
+    "undecided": ("o", "#666666", "undecided: the interval holds 1"),
+    "limit": ("D", "#666666", "1 is the limit, or expected"),
+}
 TORCH_VERSION = """
 import importlib.util, runpy
 (folder,) = importlib.util.find_spec("torch").submodule_search_locations
@@ -132,8 +160,13 @@ class Results:
         """Write the tables, the picture and the page."""
         write(folder / "runs.csv", self.runs)
         write(folder / "ratios.csv", self.ratios)
-        draw(in_page(self.ratios), folder / "ratios.svg")
+        self.draw(folder)
         page.write_text(self.text)
+
+    def draw(self, folder):
+        """Draw the rows of the page, and those of the site's first page."""
+        draw(in_page(self.ratios), folder / "ratios.svg")
+        draw(headlines(self.ratios), folder / "headlines.svg")
 
 
 def ratio_row(group, row, common):
@@ -180,32 +213,91 @@ def filled(text, ratios):
     return "\n".join([before + BEGIN, *lines, END]) + rest.partition(END)[2]
 
 
+def headlines(ratios):
+    """Return the rows of ratios.csv that the site's first page shows: at most five."""
+    return [row for row in ratios if row["title"] in HEADLINES]
+
+
+def heading(row):
+    """Return the heading that a row stands below in the plot."""
+    group = row["group"]
+    return next((words for start, words in HEADINGS.items() if re.match(start, group)), group)
+
+
+def verdict(row):
+    """Tell how a ratio lies to 1: a key of MARKS."""
+    if LIMIT.search(row["title"]):
+        return "limit"
+    value, low, high = (float(row[k]) for k in ("ratio", "low", "high"))
+    low, high = (value, value) if math.isnan(low) else (low, high)
+    if low <= 1 <= high:
+        return "undecided"
+    return "reached" if (high < 1) == bool(LESS_IS_BETTER.match(row["title"])) else "missed"
+
+
 def draw(rows, path):
-    """Draw each ratio with its interval, its title above it."""
+    """Draw each ratio with its interval, its title above it and its number at the right."""
     plt = plotting("ratios")
     from matplotlib.ticker import LogLocator
 
-    figure, axis = plt.subplots(figsize=(6, 1 + 0.4 * len(rows)))
-    for place, row in enumerate(reversed(rows)):
+    places, heads, place = [], [], 0.0
+    for before, row in zip([None, *rows], rows):
+        if before is None or heading(row) != heading(before):
+            place += 0.35 if before else 0
+            heads.append((place, heading(row)))
+            place += 0.95
+        places.append(place)
+        place += 1
+    figure, axis = plt.subplots(figsize=(4.7, 1.5 + 0.4 * place))
+    across = axis.get_yaxis_transform()
+    # the line at 1 strikes through no word
+    words = {"transform": across, "in_layout": False, "zorder": 1}
+    words["bbox"] = {"color": "white", "pad": 0}
+    for place, head in heads:
+        axis.text(0, place, head, fontsize=10, fontweight="bold", **words)
+    for place, row in zip(places, rows):
         value, low, high = (float(row[k]) for k in ("ratio", "low", "high"))
+        kind = verdict(row)
+        mark, colour, _ = MARKS[kind]
         if not math.isnan(low):
-            axis.plot([low, high], [place, place], color="#0072B2", linewidth=3)
-        axis.plot(value, place, "o", color="#0072B2")
-        across = axis.get_yaxis_transform()
-        title = axis.text(0.01, place + 0.35, row["title"], fontsize=8, transform=across)
-        title.set_bbox({"color": "white", "pad": 0})  # the line at 1 does not strike it through
-        title.set_in_layout(False)
+            axis.plot([low, high], [place, place], color=colour, linewidth=2.5)
+        axis.plot(value, place, mark, **filled_with(kind, colour), markersize=8)
+        title = PREFIX.sub("", row["title"])
+        less = "   ◀ better" if LESS_IS_BETTER.match(row["title"]) else ""
+        axis.text(0, place - 0.36, title + less, fontsize=9, **words)
+        number = f"{value:.2f}" if value < 10 else f"{value:.1f}"
+        axis.text(1, place + 0.12, number, fontsize=10, ha="right", **words)
     axis.set_yticks([])
-    axis.set_ylim(-0.5, len(rows) - 0.2)
-    axis.axvline(1, color="#999999", linewidth=1)
+    axis.set_ylim(places[-1] + 0.6 if places else 1, -0.9)
+    axis.axvline(1, color="#666666", linewidth=1, zorder=0)
     axis.set_xscale("log")
+    least, most = axis.get_xlim()
+    axis.set_xlim(least, most * (most / least) ** 0.14)  # room for the numbers
     axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.xaxis.set_major_formatter("{x:g}")
     axis.xaxis.set_minor_formatter("")
-    axis.set_xlabel("ratio, with its 95 % interval; 1: equal")
+    axis.tick_params(top=True, labeltop=True)
+    axis.set_xlabel(
+        "ratio, with its 95 % interval; 1: equal; better ▶ unless it says ◀", fontsize=9
+    )
+    for side in ("left", "right"):
+        axis.spines[side].set_visible(False)
+    used = {verdict(row) for row in rows}
+    for kind, (mark, colour, told) in MARKS.items():
+        if kind in used:
+            axis.plot([], [], mark, label=told, **filled_with(kind, colour))
+    if rows:
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.52 / (0.4 * place + 0.5))}
+        axis.legend(ncol=2, fontsize=9, frameon=False, handletextpad=0.2, **below)
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None}, facecolor="white")
     plt.close(figure)
+
+
+def filled_with(kind, colour):
+    """Return how a mark is filled: wholly, by half or not; told apart without its colour."""
+    style = {"reached": "full", "undecided": "left"}.get(kind, "none")
+    return {"color": colour, "fillstyle": style, "markerfacecoloralt": "white"}
 
 
 def plotting(salt):
@@ -218,3 +310,7 @@ def plotting(salt):
     from matplotlib import pyplot
 
     return pyplot
+
+
+if __name__ == "__main__":
+    Results.read(RESULTS, ROOT / "RESULTS.md").draw(RESULTS)

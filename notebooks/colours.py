@@ -6,8 +6,8 @@ the standard library only, so that docs/site and images/draw.py may import it, t
 
 PARTS = {
     "forward": "#0072B2",
-    "backward": "#D98E00",
-    "push": "#D55E00",
+    "backward": "#B87700",
+    "push": "#C45500",
     "sum": "#A8548A",
     "pull": "#00855F",
     "update": "#5A5A66",

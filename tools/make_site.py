@@ -31,18 +31,32 @@ HELP = {
 BESIDE = {  # a page that the site alone has, the notebook that leads to it, what the link says
     "step": (
         "07-measure-scaling",
-        "A step to play with: hosts, cable, servers, and what each of them changes",
+        "A step to play with",
+        "Hosts, cable, servers: move a slider, and see what the others wait for.",
     ),
     "pushpull": (
         "03-share-state-with-the-kvstore",
-        "Push and pull to watch, one message after the other",
+        "Push and pull to watch",
+        "One message after the other. Guess first; then break it.",
     ),
     "problems": (
         "07-measure-scaling",
-        "Problems to calculate, with the numbers of real machines, and folded answers",
+        "Problems to calculate",
+        "With the numbers of real machines, and folded answers.",
     ),
 }
+ALSO = {  # words that others use for what a page tells of: the search finds them
+    "03-share-state-with-the-kvstore": "parameter server, all-reduce, stale gradients",
+    "06-survive-failures": "fault tolerance, hang, deadlock, resume",
+    "07-measure-scaling": "straggler (a slow worker), strong and weak scaling, bottleneck",
+    "08-feed-the-devices": "data loading, input pipeline, prefetch",
+    "09-train-in-mixed-precision": "AMP, fp16, bf16, half precision",
+    "troubleshooting": "deadlock, freeze, stuck job (here: hang), straggler (here: slow worker)",
+    "launching": "mpirun, torchrun, horovodrun, rendezvous",
+}
 TRY, TRY_TREE = "<!-- to try out -->", "<!-- to try out: tree -->"  # in the front page
+ORPHAN = "---\norphan: true\n---\n"  # a page that no other comes before or after
+FILES = "<!-- files -->"  # in the page of source files
 ARCHIVE = "lesson.tar.gz"  # the project itself, for whoever has only the site
 GET_IT = f"""\
 Type them in the project's folder. To get it, download
@@ -74,6 +88,7 @@ def main(argv=None):
     for program in sorted(OWN.glob("*_data.py")):
         data = SITE / "_static" / f"{program.stem}.js"
         subprocess.run([sys.executable, program, data], check=True)
+    write_downloads()
     if has_archive:
         words = ["archive", "--format=tar.gz", "--prefix=lesson/", "-o", str(SITE / ARCHIVE)]
         subprocess.run(["git", "-C", str(ROOT), *words, "HEAD"], check=True)
@@ -109,44 +124,83 @@ def put_together():
         wanted |= set(folder.glob("*.*"))
     for path in sorted(wanted):
         write_source(path, wanted)
+    write_list(wanted)
     for name, words in HELP.items():
         write_help(name, *words)
 
 
 def write_beside():
     """Lead from the front page to the pages of BESIDE that there are."""
-    there = {name: title for name, (_, title) in BESIDE.items() if (OWN / f"{name}.md").exists()}
+    there = {name: words for name, (_, *words) in BESIDE.items() if (OWN / f"{name}.md").exists()}
     if there:
-        links = "\n".join(f"- [{title}]({name}.md)" for name, title in there.items())
+        cards = "\n".join(card_of(name, *words) for name, words in there.items())
         names = "\n".join(there)
         tree = f"```{{toctree}}\n:hidden:\n:caption: To try out\n\n{names}\n```"
         front = SOURCE / "index.md"
         text = front.read_text(encoding="utf-8").replace(TRY_TREE, tree)
-        text = text.replace(TRY, f"## To try out\n\n{links}")
+        cards = f'```{{raw}} html\n<div class="cards">\n{cards}\n</div>\n```'
+        text = text.replace(TRY, f"## To try out\n\n{cards}")
         text = text.replace("<!-- archive -->", GET_IT if commit() else "")
         front.write_text(text, encoding="utf-8")
+
+
+def card_of(name, title, words):
+    """Return the card on the front page that leads to a page: its picture, title and words."""
+    picture = (OWN / "cards" / f"{name}.svg").read_text(encoding="utf-8").strip()
+    return f'<a href="{name}.html">{picture}<b>{title}</b> <span>{words}</span></a>'
 
 
 def write_page(path, place, wanted, pages):
     """Write a Markdown page."""
     text = relink(path.read_text(encoding="utf-8"), path, wanted, pages)
-    place.write_text(text, encoding="utf-8")
+    place.write_text(text + also(path), encoding="utf-8")
+
+
+def also(path):
+    """Return the line of other words for what a page tells of; nothing if there are none."""
+    return f"\n\n*Also called: {ALSO[path.stem]}.*\n" if path.stem in ALSO else ""
 
 
 def write_notebook(path, place, wanted, pages):
-    """Write a notebook with its committed outputs, and the box that leads to pages beside it."""
+    """Write a notebook with its committed outputs, its number, and the ways to it and on."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     texts = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
     for cell in texts:
         cell["source"] = relink("".join(cell["source"]), path, wanted, pages)
+    title, rest = texts[0]["source"].split("\n", 1)
+    numbered = title.replace("# ", f"# {path.stem[:2]} ", 1)
+    texts[0]["source"] = f"{numbered}\n\n{ways_to(path.name)}\n{rest}"
     links = [
-        f"- [{title}](../{name}.md)\n"
-        for name, (notebook_name, title) in BESIDE.items()
+        f"- [{title}](../{name}.md): {words[0].lower()}{words[1:]}\n"
+        for name, (notebook_name, title, words) in BESIDE.items()
         if path.stem == notebook_name and (OWN / f"{name}.md").exists()
     ]
     if links:
         texts[0]["source"] += f"\n\n```{{seealso}}\n{''.join(links)}```\n"
+    texts[-1]["source"] += also(path)
     place.write_text(json.dumps(notebook, ensure_ascii=False), encoding="utf-8")
+
+
+def ways_to(name):
+    """Return the buttons below the title of a notebook."""
+    repo = os.environ.get("SITE_REPO", "").rstrip("/")
+    source = f"{repo}/blob/HEAD/notebooks/{name}" if repo else "../source.html#notebooks"
+    return (
+        f'<p class="ways"><a href="{name}" download title="without its outputs">Download</a>'
+        f' <a href="../index.html#two-commands">Open locally: <code>make jupyter</code></a>'
+        f' <a href="{source}">Source</a></p>\n'
+    )
+
+
+def write_downloads():
+    """Put the notebooks beside their pages, without what they put out."""
+    for path in sorted(ROOT.glob("notebooks/*.ipynb")):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code":
+                cell.update(outputs=[], execution_count=None)
+        text = json.dumps(notebook, ensure_ascii=False, indent=1)
+        (SITE / "notebooks" / path.name).write_text(text, encoding="utf-8")
 
 
 def relink(text, path, wanted, pages):
@@ -176,12 +230,30 @@ def write_source(path, wanted):
         place.mkdir(exist_ok=True)
         files = sorted(file.name for file in wanted if file.parent == path)
         listed = "".join(f"- [`{file}`]({file}.md)\n" for file in files)
-        (place / "index.md").write_text(f"# `{name}/`\n\n{listed}", encoding="utf-8")
+        (place / "index.md").write_text(f"{ORPHAN}# `{name}/`\n\n{listed}", encoding="utf-8")
         return
     shutil.copy(path, place)
     language = LANGUAGES.get(path.suffix, "text")
     shown = f"```{{literalinclude}} {path.name}\n:language: {language}\n```\n"
-    place.with_name(f"{path.name}.md").write_text(f"# `{name}`\n\n{shown}", encoding="utf-8")
+    place.with_name(f"{path.name}.md").write_text(
+        f"{ORPHAN}# `{name}`\n\n{shown}", encoding="utf-8"
+    )
+
+
+def write_list(wanted):
+    """Write the list of all files that have a page, folder by folder."""
+    names = sorted(path.relative_to(ROOT).as_posix() for path in wanted if path.is_file())
+    folders = {}
+    for name in names:
+        folders.setdefault(name.partition("/")[0] if "/" in name else "the rest", []).append(name)
+    folders["the rest"] = folders.pop("the rest", [])  # the last
+    listed = "\n".join(
+        f"## {folder}\n\n" + "".join(f"- [`{name}`]({name}.md)\n" for name in inside)
+        for folder, inside in folders.items()
+        if inside
+    )
+    page = SOURCE / "source.md"
+    page.write_text(page.read_text(encoding="utf-8").replace(FILES, listed), encoding="utf-8")
 
 
 def write_help(name, program, option):

@@ -1,5 +1,6 @@
 """Sphinx's settings for the pages that tools/make_site.py puts together in build/site-source."""
 
+import html
 import inspect
 import os
 import re
@@ -12,8 +13,10 @@ from docutils.utils.math.latex2mathml import tex2mathml
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "cifar10_dist"))
+sys.path.insert(0, str(ROOT / "notebooks" / "images"))
 WORDS_PER_MINUTE = 200
 SHORT_CELL, LONG_CELL = 12, 40  # characters
+DESCRIPTION = 160  # characters; search engines cut what is longer
 
 project = "Distributed training with Apache MXNet Gluon"
 html_title = "MXNet Gluon, distributed"
@@ -36,6 +39,7 @@ html_theme = "furo"
 pygments_dark_style = "github-dark"
 html_theme_options = {"dark_css_variables": {"color-code-background": "#1d2229"}}
 html_static_path = ["static"]
+html_favicon = "static/favicon.svg"
 templates_path = ["templates"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
@@ -102,6 +106,43 @@ def mend(app, pagename, templatename, context, doctree):
     if "body" in context:
         empty = r'<th class="head[\w ]*"><p></p></th>'
         context["body"] = re.sub(empty, "<td></td>", context["body"])
+        drawn = r'<img (alt="[^"]*") src="([^"]*_images/[^"]+)\.svg" />'
+        both = r'<img \1 class="only-light" src="\2.svg" />'
+        both += r'<img \1 class="only-dark" src="\2-dark.svg" />'
+        context["body"] = re.sub(drawn, both, context["body"])
+
+
+def introduce(app, pagename, templatename, context, doctree):
+    """Tell who links to a page, or finds it, what it is about; take its second viewport."""
+    first = re.search(r"</h1>.*?<p>(.*?)</p>", context.get("body", ""), re.S)
+    words = html.unescape(re.sub(r"<[^>]+>", "", first[1] if first else project)).split()
+    about = " ".join(words)
+    if len(about) > DESCRIPTION:
+        about = about[:DESCRIPTION].rsplit(" ", 1)[0] + " …"
+    title = html.unescape(re.sub(r"<[^>]+>", "", context.get("title", project)))
+    place = f"{html_baseurl.rstrip('/')}/" if html_baseurl else context["pathto"]("", 1)
+    told = {
+        "og:type": "website",
+        "og:title": title,
+        "og:site_name": html_title,
+        "og:description": about,
+        "og:image": f"{place}_static/card.png",
+        "og:image:alt": "Three workers send gradients to a sum, and get it back",
+    }
+    tags = re.sub(r'<meta name="viewport"[^>]*>', "", context.get("metatags", ""))
+    tags += f'\n<meta name="description" content="{html.escape(about)}">'
+    for name, words in told.items():
+        tags += f'\n<meta property="{name}" content="{html.escape(words)}">'
+    context["metatags"] = tags
+
+
+def darken(app, failure):
+    """Write each drawn picture once more, in the colours of a dark page."""
+    from card import in_the_dark
+
+    for path in Path(app.outdir, "_images").glob("*.svg"):
+        text = in_the_dark(path.read_text(encoding="utf-8"))
+        path.with_name(f"{path.stem}-dark.svg").write_text(text, encoding="utf-8")
 
 
 def setup(app):
@@ -111,4 +152,6 @@ def setup(app):
     app.connect("doctree-read", mark_cells)
     app.connect("html-page-context", tell_minutes)
     app.connect("html-page-context", mend, priority=900)  # after the theme
+    app.connect("html-page-context", introduce, priority=900)
+    app.connect("build-finished", darken)
     return {"parallel_read_safe": True}

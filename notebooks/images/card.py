@@ -1,14 +1,36 @@
-"""Shapes of the pictures: a light card that also reads on a dark page, and what stands on it.
+"""Shapes of the pictures: a light card, and what stands on it; and the same card for a dark page.
 
 Lengths are pixels at a width of 900, and ``x, y`` the upper left corner if nothing else is said.
 """
 
 import math
+import re
 from xml.sax.saxutils import escape
 
-# Okabe and Ito's colours, which colour-blind people tell apart. Tints are the same, see-through.
-BLUE, ORANGE, GREEN, VERMILLION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
-SKY, PURPLE, GREY, INK, PAPER = "#56B4E9", "#CC79A7", "#666666", "#222222", "#FFFFFF"
+# After Okabe and Ito, whose colours colour-blind people tell apart. Most are darker than theirs: a
+# line has a contrast of 3 to the paper, and to tints. These are the same colours, see-through.
+BLUE, ORANGE, GREEN, VERMILLION = "#0072B2", "#B87700", "#00855F", "#D55E00"
+SKY, PURPLE, GREY, INK, PAPER = "#3389BF", "#BD6495", "#666666", "#222222", "#FFFFFF"
+# What each colour is on a dark page, in plots too.
+DARK = {
+    PAPER: "#1B1D21",
+    INK: "#E6E6EA",
+    "#000000": "#E6E6EA",
+    GREY: "#A0A0AB",
+    "#DDDDDD": "#3B3D44",
+    BLUE: "#56B4E9",
+    ORANGE: "#E69F00",
+    GREEN: "#2BC295",
+    VERMILLION: "#F07F3C",
+    "#C45500": "#F07F3C",
+    SKY: "#9AD4F5",
+    PURPLE: "#DD9BC1",
+    "#A8548A": "#DD9BC1",
+    "#009E73": "#2BC295",
+    "#5A5A66": "#A0A0AB",
+    "#00734D": "#2BC295",
+    "#B3261E": "#FF8F87",
+}
 SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 # The digits 0 to 9: five rows of three pixels, each row an octal digit.
@@ -108,6 +130,13 @@ class Card:
         title = f'<title id="{name}-title">{escape(title)}</title>'
         desc = f'<desc id="{name}-desc">{escape(desc)}</desc>'
         return "\n".join([head, title, desc, *self.shapes, "</svg>\n"])
+
+
+def in_the_dark(svg):
+    """Return the text of a picture, or of one of Matplotlib's plots, in the colours of DARK."""
+    if "Matplotlib" in svg:  # black is not written there
+        svg = svg.replace("<svg ", f'<svg fill="{INK}" ', 1)
+    return re.sub(r"#[0-9a-fA-F]{6}\b", lambda m: DARK.get(m[0].upper(), m[0]), svg)
 
 
 def plain(value):

@@ -6,11 +6,11 @@ import numpy as np
 from colours import EDGE, PARTS
 from helpers import figure
 
-COLOURS = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#666666"]
+COLOURS = ["#0072B2", "#B87700", "#009E73", "#D55E00", "#BD6495", "#3389BF", "#666666"]
 MARKS = "os^Dvx+"
 
 plt.rcParams["font.size"] = 9
-plt.rcParams["lines.linewidth"] = 2  # some colours are light on white
+plt.rcParams["lines.linewidth"] = 2
 
 
 def lines(curves, xlabel, ylabel, alt, below=None, **axis):

@@ -283,6 +283,24 @@ def test_a_group_takes_the_place_of_its_earlier_rows(tmp_path):
     assert ">speed of both</text>" in (tmp_path / "ratios.svg").read_text()
 
 
+@pytest.mark.parametrize(
+    "title, low, high, told",
+    (
+        ("ours / DDP", 1.1, 1.3, "reached"),
+        ("ours / DDP", 0.8, 0.9, "missed"),
+        ("ours / DDP", 0.9, 1.1, "undecided"),
+        ("time to the first batch: ours / torchrun", 0.5, 0.6, "reached"),
+        ("time to the first batch: ours / torchrun", 1.5, 1.6, "missed"),
+        ("the same program twice (control)", 0.9, 1.1, "limit"),
+        ("one run", float("nan"), float("nan"), "reached"),
+    ),
+)
+def test_the_plot_tells_better_from_worse_by_filled_and_hollow(title, low, high, told):
+    assert report.verdict({"title": title, "ratio": 1.2, "low": low, "high": high}) == told
+    shapes = [str(report.filled_with(kind, "")) + report.MARKS[kind][0] for kind in report.MARKS]
+    assert len({*shapes}) == len(shapes) == 4
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_page_and_the_pictures_are_those_of_the_tables(tmp_path):
     page = ROOT / "RESULTS.md"
@@ -294,7 +312,8 @@ def test_the_page_and_the_pictures_are_those_of_the_tables(tmp_path):
     growth.draw(
         growth.Measured(report.read(report.RESULTS / "growth.csv")), tmp_path / "growth.svg"
     )
-    for name in ("ratios.svg", "growth.svg"):
+    assert len(report.headlines(results.ratios)) == len(report.HEADLINES) <= 5
+    for name in ("ratios.svg", "headlines.svg", "growth.svg"):
         picture, now = (folder / name for folder in (report.RESULTS, tmp_path))
         picture, now = picture.read_bytes(), now.read_bytes()
         texts = [re.findall(rb">([^<]+)</text>", each) for each in (picture, now)]

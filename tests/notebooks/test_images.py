@@ -16,8 +16,8 @@ TIME_BUDGET_S = 10
 FOLDER = ROOT / "notebooks" / "images"
 PICTURES = sorted(FOLDER.glob("*.svg"))
 SVG = "{http://www.w3.org/2000/svg}"
-OKABE_ITO = {"#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7"}
-PALETTE = OKABE_ITO | {*PARTS.values(), "#666666", "#222222", "#FFFFFF", "none"}
+FOR_LINES = {"#0072B2", "#B87700", "#00855F", "#D55E00", "#3389BF", "#BD6495"}  # after Okabe, Ito
+PALETTE = FOR_LINES | {*PARTS.values(), "#666666", "#222222", "#FFFFFF", "none"}
 
 each_picture = pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
 

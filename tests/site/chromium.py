@@ -51,7 +51,8 @@ class Page:
         while True:
             answer = self._message()
             if answer.get("method") == "Runtime.exceptionThrown":
-                self.told.append(answer["params"]["exceptionDetails"]["exception"]["description"])
+                told = answer["params"]["exceptionDetails"]  # no more of another file's script
+                self.told.append(told.get("exception", {}).get("description", told["text"]))
             if answer.get("id") == self._count:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']['message']}")

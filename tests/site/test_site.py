@@ -9,7 +9,10 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from bs4 import BeautifulSoup
+from chromium import CHROMIUM, Page
 
+import plots
+from colours import PARTS
 from launching import ROOT
 from make_site import relink
 
@@ -18,6 +21,7 @@ SITE = ROOT / "build" / "site"
 PYTHON = ROOT / ".venv-site" / "bin" / "python"
 HERE = Path(__file__).parent
 PHONE_WIDTH = 390
+ON_DARK = sorted({*PARTS.values()} - {PARTS["waiting"]})  # on white they have a dark edge
 long = pytest.mark.long
 pytestmark = pytest.mark.timeout(1200)  # the first test makes the site, and opens all pages
 
@@ -44,7 +48,7 @@ def pages():
 @pytest.fixture(scope="module")
 def browsed(pages):
     """Return what a browser found on each page, and by the search."""
-    if not shutil.which("chromium"):
+    if not CHROMIUM:
         pytest.skip("no Chromium: apt-get install chromium")
     run(PYTHON, "-m", "pip", "install", "--quiet", "-r", HERE / "requirements.txt")
     return json.loads(run(PYTHON, HERE / "browse.py"))
@@ -144,4 +148,126 @@ def test_pages_are_light(browsed):
 
 @long
 def test_the_search_finds_a_word_from_the_disk(browsed):
-    assert "Share state with the key-value store" in browsed["search"]
+    assert "03 Share state with the key-value store" in browsed["search"]
+
+
+@pytest.fixture(scope="module")
+def browser(pages, tmp_path_factory):
+    """Return a page of Chromium's, 1280 by 900."""
+    if not CHROMIUM:
+        pytest.skip("no Chromium: apt-get install chromium")
+    with Page(tmp_path_factory.mktemp("profile")) as page:
+        yield page
+
+
+def dark_and_light(browser, path, height):
+    """Open a file once; yield the name of each scheme when it is shown so."""
+    browser.resize(1280, height)
+    browser.prefer(color_scheme="light", reduced_motion="reduce")
+    browser.open(path.as_uri())
+    browser.run((HERE / "contrast.js").read_text(encoding="utf-8") + "; 0")
+    for scheme in "light", "dark":
+        browser.prefer(color_scheme=scheme, reduced_motion="reduce")
+        yield scheme
+
+
+@long
+def test_words_and_shapes_of_pages_can_be_seen_in_light_and_dark(browser):
+    for name in "index", "notebooks/07-measure-scaling", "RESULTS", "docs/launching":
+        for scheme in dark_and_light(browser, SITE / f"{name}.html", 16_000):
+            words, shapes = browser.run("[faintWords(), faintShapes()]")
+            assert words["count"] > 100 and not words["found"], (name, scheme)
+            assert not shapes["found"], (name, scheme)
+            shown = browser.run(
+                "[...document.querySelectorAll('article p > img')].filter(i => i.checkVisibility())"
+                ".map(i => i.src.endsWith('-dark.svg'))"
+            )
+            assert {*shown} <= {scheme == "dark"} and (shown or name == "docs/launching")
+            if "07" in name:
+                colours = [*plots.COLOURS, *(ON_DARK if scheme == "dark" else ())]
+                drawn = browser.run(f"plotColours({json.dumps(colours)})")
+                assert (drawn["paper"] < 0.02) == (scheme == "dark")
+                assert drawn["least"] >= 3, scheme
+
+
+@long
+def test_drawn_pictures_and_plots_can_be_seen_in_light_and_dark(browser):
+    pictures = sorted((SITE / "_images").glob("*.svg"))
+    assert len(pictures) >= 30 and len([p for p in pictures if p.stem.endswith("-dark")]) >= 15
+    for path in pictures:
+        next(dark_and_light(browser, path, 1300))
+        words, shapes = browser.run("[faintWords(), faintShapes()]")
+        assert words["count"] and not words["found"], path.name
+        assert shapes["count"] and not shapes["found"], path.name
+
+
+@long
+def test_the_first_page_begins_with_a_step_that_moves_and_three_doors(browser):
+    browser.resize(1280, 900)
+    browser.prefer(reduced_motion="no-preference")
+    browser.open((SITE / "index.html").as_uri())
+    moving = "document.getAnimations().filter(a => a.playState === 'running').length"
+    assert browser.run(moving) > 20
+    assert browser.run("document.querySelector('.hold input').click()") is None
+    assert browser.run(moving) == 0
+    doors = browser.run(
+        "[...document.querySelectorAll('.doors a')].map(a => [a.getAttribute('href'),"
+        " a.getBoundingClientRect().bottom])"
+    )
+    assert [Path(address).stem for address, _ in doors] == [
+        "#two-commands",
+        "00-start-here",
+        "launching",
+    ]
+    assert max(bottom for _, bottom in doors) < 900
+    assert browser.run("document.querySelectorAll('.cards a svg').length") == 3
+    browser.prefer(reduced_motion="reduce")
+    assert browser.run("document.getAnimations().length") == 0
+
+
+@long
+def test_at_1280_pixels_contents_are_seen_and_code_is_not_cut(browser):
+    browser.resize(1280, 900)
+    cut = total = 0
+    for path in sorted((SITE / "notebooks").glob("[01]?-*.html")):
+        browser.open(path.as_uri())
+        box = browser.run("document.querySelector('.toc-tree').getBoundingClientRect().toJSON()")
+        assert box["left"] > 1000 and box["right"] <= 1280, path.name
+        codes = "[...document.querySelectorAll('.cell_input pre')]"
+        cuts = browser.run(
+            f"{codes}.map(c => [c.scrollWidth > c.clientWidth, c.matches('.goes-on')])"
+        )
+        assert all(is_cut == fades for is_cut, fades in cuts)
+        cut, total = cut + sum(is_cut for is_cut, _ in cuts), total + len(cuts)
+    assert total > 200 and cut <= total / 50
+
+
+@long
+@pytest.mark.parametrize("word", ("straggler", "deadlock"))
+def test_the_search_finds_what_others_call_it(browser, word):
+    browser.open((SITE / "search.html").as_uri() + f"?q={word}")
+    ended = "document.querySelector('#search-results .search-summary').innerText.includes('found')"
+    look = f"const look = () => {ended} ? done() : setTimeout(look, 50)"
+    browser.run(f"new Promise(done => {{{look}; look(); setTimeout(done, 10000)}})")
+    found = "[...document.querySelectorAll('#search-results li > a')].map(a => a.text)"
+    assert "Troubleshooting" in browser.run(found)
+
+
+@long
+def test_every_page_says_what_it_is_and_what_comes_before_and_after(pages):
+    for path, page in pages.items():
+        assert len(page.find_all("meta", {"name": "viewport"})) == 1, path
+        assert len(page.find("meta", {"name": "description"})["content"]) > 10, path
+        assert page.find("meta", property="og:image")["content"].endswith("_static/card.png")
+        assert page.find("link", rel="icon")["href"].endswith("favicon.svg")
+    around = pages[SITE / "RESULTS.html"].select(".related-pages .title")
+    assert [title.text for title in around] == ["How the cost grows", "Publishing the site"]
+    assert not pages[SITE / "LICENSE.html"].select(".related-pages a")
+    for path in sorted((SITE / "notebooks").glob("[01]?-*.html")):
+        number, page = path.name[:2], pages[path]
+        assert page.title.text.startswith(f"{number} ") and page.h1.text.startswith(f"{number} ")
+        assert page.select_one(f'.sidebar-tree a:-soup-contains("{page.h1.text[:12]}")')
+        links = [link.text for link in page.select(".ways a")]
+        assert links == ["Download", "Open locally: make jupyter", "Source"]
+        cells = json.loads(path.with_suffix(".ipynb").read_text(encoding="utf-8"))["cells"]
+        assert len(cells) > 10 and not any(cell.get("outputs") for cell in cells)

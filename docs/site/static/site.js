@@ -2,11 +2,19 @@
 if (location.protocol === "file:" && window.DOCUMENTATION_OPTIONS)
   DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 
-// What scrolls by itself can be reached and moved with the keyboard.
+// What scrolls by itself can be reached and moved with the keyboard, and fades where it goes on.
+const wide = "pre, .table-wrapper, div.output, div.math, article p";
+function fade(element) {
+  const left = element.scrollWidth - element.clientWidth - element.scrollLeft;
+  element.classList.toggle("goes-on", left > 2);
+}
 function reachable() {
-  for (const element of document.querySelectorAll("pre, .table-wrapper, div.output, div.math, article p"))
+  for (const element of document.querySelectorAll(wide)) {
     if (element.scrollWidth > element.clientWidth) element.tabIndex = 0;
     else element.removeAttribute("tabindex");
+    fade(element);
+  }
 }
 addEventListener("load", reachable);
 addEventListener("resize", reachable);
+addEventListener("scroll", ({ target }) => target.matches?.(wide) && fade(target), { capture: true, passive: true });
