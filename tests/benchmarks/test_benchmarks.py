@@ -308,10 +308,12 @@ def test_the_page_and_the_pictures_are_those_of_the_tables(tmp_path):
     assert report.filled(results.text, results.ratios) == results.text
     assert {row["group"] for row in results.ratios} == {*GROUPS}
     assert 0 < len(in_page(results.ratios)) <= 20
-    results.write(tmp_path, tmp_path / "page.md")
-    growth.draw(
-        growth.Measured(report.read(report.RESULTS / "growth.csv")), tmp_path / "growth.svg"
-    )
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()  # the plots of the notebooks have settings of their own
+        results.write(tmp_path, tmp_path / "page.md")
+        growth.draw(
+            growth.Measured(report.read(report.RESULTS / "growth.csv")), tmp_path / "growth.svg"
+        )
     assert len(report.headlines(results.ratios)) == len(report.HEADLINES) <= 5
     for name in ("ratios.svg", "headlines.svg", "growth.svg"):
         picture, now = (folder / name for folder in (report.RESULTS, tmp_path))
