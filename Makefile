@@ -73,9 +73,9 @@ notebooks: setup ## [maintain] run the notebooks and keep what they put out (DAT
 	@.venv/bin/python tools/refresh_notebooks.py $(if $(DATA),--data "$(DATA)")
 
 # JupyterLab wants to be told that root may start it, and not to ask about its news and versions
-# (tools/jupyter), nor to list the language servers that are not here.
+# (tools/lab_settings), nor to list the language servers that are not here.
 jupyter: setup ## [start] open the notebooks in JupyterLab (JUPYTER_ARGS=--no-browser)
-	@JUPYTER_CONFIG_PATH="$(CURDIR)/tools/jupyter" \
+	@JUPYTER_CONFIG_PATH="$(CURDIR)/tools/lab_settings" \
 		exec .venv/bin/python tools/open_notebooks.py $(if $(filter 0,$(shell id -u)),--allow-root) \
 		--ServerApp.root_dir="$(CURDIR)" --LabApp.news_url=None \
 		--log-level=WARN --LabApp.log_level=WARN $(JUPYTER_ARGS) \
