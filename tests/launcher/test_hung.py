@@ -2,6 +2,7 @@
 
 import pytest
 
+from gluon_launch.remote.protocol import HUNG_S
 from launching import launch, shell
 
 TIME_BUDGET_S = 90
@@ -35,7 +36,8 @@ def test_a_worker_that_hangs_in_its_exit_after_a_traceback_has_failed(tmp_path, 
 def test_a_worker_that_waits_after_an_exception_it_caught_has_not_failed(tmp_path, report, before):
     """Also with SIGINT at its default, as it is in the exit."""
     program = f"{before}try:\n    1 / 0\nexcept ZeroDivisionError:\n    {report}\n"
-    (tmp_path / "p.py").write_text(STORE + program + "time.sleep(13)\nimport os; os._exit(0)\n")
+    ending = f"time.sleep({HUNG_S + 3})\nimport os; os._exit(0)\n"
+    (tmp_path / "p.py").write_text(STORE + program + ending)
     command = shell(worker0=f"python {tmp_path}/p.py", other="exit 0")
     job = launch(tmp_path, "-n", 1, "--no-check", command)
     assert job.status == 0, job.text()
@@ -45,7 +47,7 @@ def test_a_worker_that_waits_after_an_exception_it_caught_has_not_failed(tmp_pat
 def test_an_exception_in_a_thread_is_no_failure(tmp_path):
     program = "import threading, time\n"
     program += "thread = threading.Thread(target=lambda: 1 / 0)\nthread.start()\nthread.join()\n"
-    program += "time.sleep(12)\nprint('done')"
+    program += f"time.sleep({HUNG_S + 2})\nprint('done')"
     (tmp_path / "p.py").write_text(program)
     job = launch(tmp_path, "-n", 1, "--no-check", "python", tmp_path / "p.py")
     assert job.status == 0
@@ -53,6 +55,7 @@ def test_an_exception_in_a_thread_is_no_failure(tmp_path):
 
 
 def test_a_server_that_is_idle_after_a_traceback_has_not_failed(tmp_path):
-    caught = "echo 'Traceback (most recent call last):' >&2; sleep 14"
-    job = launch(tmp_path, "-n", 1, "--no-check", shell(worker0="sleep 13", other=caught))
+    caught = f"echo 'Traceback (most recent call last):' >&2; sleep {HUNG_S + 4}"
+    command = shell(worker0=f"sleep {HUNG_S + 3}", other=caught)
+    job = launch(tmp_path, "-n", 1, "--no-check", command)
     assert job.status == 0, job.text()

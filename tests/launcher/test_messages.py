@@ -11,6 +11,7 @@ from gluon_launch.remote.bootstrap import REMOTE
 from gluon_launch.remote.protocol import ORDERS, REPORTS
 from gluon_launch.telling.output import Console
 from gluon_launch.telling.record import Record
+from gluon_launch.watching.connection import OWN
 from gluon_launch.watching.watch import Watch
 from launch import parse_args
 
@@ -35,3 +36,4 @@ def test_the_launcher_takes_every_report_with_its_fields(report):
     watch = Watch(job, console, Record(None, job, print, str), collections.deque(), ToyWorld())
     fields = taken(watch.handlers[report]) - {"why"}
     assert fields in ({*REPORTS[report].split()} - {"why"}, {"facts"}, {"fields"})
+    assert {*watch.handlers} == {*REPORTS, *OWN}

@@ -14,11 +14,13 @@ import pytest
 
 from gluon_launch.remote.bootstrap import LOADER, REMOTE_PYTHON
 from gluon_launch.remote.host import interfaces
+from gluon_launch.remote.protocol import SILENCE_S
 from launching import ROOT, Job, children, commands, shell
 
 TIME_BUDGET_S = 110
 pytestmark = pytest.mark.long
 WAIT = "echo up; exec sleep 60"
+STALL_S = 3
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +87,7 @@ def test_launcher_and_supervisor_killed_together_leave_nothing(tmp_path):
 def test_a_stopped_launcher_counts_as_silent(tmp_path):
     job = start(tmp_path)
     job.popen.send_signal(signal.SIGSTOP)
-    time.sleep(6)
+    time.sleep(SILENCE_S / 2)
     assert job.role("worker-0")
     end = time.monotonic() + 40
     while set(job.processes()) - {job.pid, *children(job.pid)}:
@@ -100,19 +102,19 @@ def test_a_stopped_supervisor_counts_as_lost(tmp_path):
     job = start(tmp_path)
     os.kill(supervisor_and_guard(job)[0], signal.SIGSTOP)
     assert job.wait(20) == 255
-    assert "not heard of for 10 s" in job.last_words()
+    assert f"not heard of for {SILENCE_S} s" in job.last_words()
     assert not job.left()
 
 
 @pytest.mark.parametrize("is_launcher_first", [False, True])
 def test_a_machine_that_stood_still_loses_no_job(tmp_path, is_launcher_first):
     """All stop for longer than a silence may last, as when a virtual machine is moved."""
-    job = Job(tmp_path, "-n", 1, "-s", 1, "--no-check", "echo up; exec sleep 18")
+    job = Job(tmp_path, "-n", 1, "-s", 1, "--no-check", f"echo up; exec sleep {SILENCE_S + 8}")
     job.wait_for("[worker 0] up")
     processes = [*supervisor_and_guard(job), job.pid]
     for pid in processes:
         os.kill(pid, signal.SIGSTOP)
-    time.sleep(16)
+    time.sleep(SILENCE_S + 6)
     for pid in reversed(processes) if is_launcher_first else processes:
         os.kill(pid, signal.SIGCONT)
         time.sleep(0.3)
@@ -155,7 +157,8 @@ def test_what_a_worker_forked_goes_when_its_supervisor_is_killed(tmp_path, escap
 
 def test_the_end_of_a_lost_try_does_not_reach_the_next(tmp_path):
     """The guard of a stopped supervisor waits longer than the launcher, and then ends its own."""
-    command = "case $LAUNCH_ATTEMPT in 1) echo up; exec sleep 60;; *) exec sleep 9;; esac"
+    longer = SILENCE_S - 1  # than the guard waits after the launcher
+    command = f"case $LAUNCH_ATTEMPT in 1) echo up; exec sleep 60;; *) exec sleep {longer};; esac"
     options = ("--max-restarts", 1, "--min-uptime", 1)
     job = Job(tmp_path, "-n", 1, "-s", 1, "--no-check", *options, command)
     job.wait_for("[worker 0] up")
@@ -169,10 +172,10 @@ def test_the_end_of_a_lost_try_does_not_reach_the_next(tmp_path):
 def test_what_was_written_last_waits_for_a_slow_screen_too(number):
     """The process has ended, and its last lines fill the pipe that the supervisor will read."""
     command = [sys.executable, str(ROOT / "tools" / "launch.py"), "-n", "1", "--no-check"]
-    options = ["--stall-timeout", "3"]  # a screen that is slow is not a process that is silent
+    options = ["--stall-timeout", str(STALL_S)]  # a slow screen is not a silent process
     counts = shell(worker0=f"seq {number}", other="exit 0")
     with subprocess.Popen([*command, *options, counts], stdout=subprocess.PIPE) as process:
-        time.sleep(8)
+        time.sleep(STALL_S + 5)
         lines = process.stdout.read().splitlines()
     assert process.returncode == 0
     assert lines == [f"[worker 0] {i}".encode() for i in range(1, number + 1)]
@@ -183,7 +186,7 @@ def test_a_slow_screen_stops_nothing(tmp_path):
     command = [sys.executable, str(ROOT / "tools" / "launch.py"), "-n", "1", "--no-check"]
     chatty = shell(worker0="yes ' a long line' | head -n 100000; echo end", other="exit 0")
     with subprocess.Popen([*command, chatty], stdout=subprocess.PIPE) as process:
-        time.sleep(13)
+        time.sleep(SILENCE_S + 3)
         lines = process.stdout.read().splitlines()
     assert process.returncode == 0
     assert len(lines) == 100001

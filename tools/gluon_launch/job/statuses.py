@@ -5,6 +5,8 @@ import signal
 from gluon_dist.contract import SAVED, USAGE  # noqa: F401  beside those of the launcher alone
 
 TIMED_OUT = 124
+KILLED = 137  # by SIGKILL
+UNREACHABLE = 255  # a host could not be reached, or was lost; ssh's own
 
 
 class UsageError(ValueError):

@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 
+from gluon_launch.job.statuses import UNREACHABLE
 from gluon_launch.remote.bootstrap import REMOTE
 from gluon_launch.remote.host import own_address
 from gluon_launch.starting.relay import KEY
@@ -133,9 +134,9 @@ class Application:
         """Why the containers will not come: a line and a status; None if they may."""
         known, request = self.known, self.request
         if self.away_since and time.monotonic() - self.away_since > ANSWER_S:
-            return f"YARN: the ResourceManager does not answer: {known.get('away')}", 255
+            return f"YARN: the ResourceManager does not answer: {known.get('away')}", UNREACHABLE
         if known.get("nodes") == "0":
-            return "YARN has no node that runs", 255
+            return "YARN has no node that runs", UNREACHABLE
         if int(known.get("memory", request.memory)) < request.memory:
             return (
                 f"YARN gives no container more than {known['memory']} MB, and a worker with its"
@@ -158,7 +159,7 @@ class Application:
                 why = f"Kerberos is not supported ({why})"
             if "id" not in known:
                 return f"YARN does not take the job: {why}", 2
-            return f"YARN: {known['id']} ended: {why}", 255
+            return f"YARN: {known['id']} ended: {why}", UNREACHABLE
         self.tell()
         return None
 

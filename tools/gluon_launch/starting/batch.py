@@ -15,7 +15,7 @@ from gluon_launch.starting.local import own_environment
 from gluon_launch.starting.way import Way
 
 
-class Refused(Exception):
+class NotAccepted(Exception):
     """The batch system does not take the job; the message says why."""
 
     status = USAGE  # what the launcher exits with
@@ -81,7 +81,7 @@ class BatchSystem(Way):
 
     @abc.abstractmethod
     def submit(self, text, words, folder, environ):
-        """Submit a script whose output goes to a folder: a `Submitted`, or `Refused` is raised.
+        """Submit a script whose output goes to a folder: a `Submitted`, or `NotAccepted` is raised.
 
         Its directives are given also as words: a command line wins over the user's variables.
         """
@@ -115,8 +115,8 @@ def submitted(argv, text, environ, pattern):
     )
     out, err = (said.decode("utf-8", "replace") for said in (done.stdout, done.stderr))
     if done.returncode:
-        raise Refused(" ".join(err.split()) or f"{argv[0]} ended with {done.returncode}")
+        raise NotAccepted(" ".join(err.split()) or f"{argv[0]} ended with {done.returncode}")
     found = re.fullmatch(pattern, out.strip())
     if not found:
-        raise Refused(f"{argv[0]} gave it no number: {' '.join((err + out).split())}")
+        raise NotAccepted(f"{argv[0]} gave it no number: {' '.join((err + out).split())}")
     return found

@@ -11,7 +11,7 @@ from gluon_launch.job.masking import is_secret
 from gluon_launch.job.statuses import UsageError
 from gluon_launch.job.variables import TRAINING
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
-from gluon_launch.starting.batch import BatchSystem, Refused, Submitted, run, submitted
+from gluon_launch.starting.batch import BatchSystem, NotAccepted, Submitted, run, submitted
 from gluon_launch.starting.way import ARRAY, OUTPUT
 
 QRSH = ["qrsh", "-inherit", "-v", "PATH"]
@@ -89,7 +89,7 @@ class GridEngine(BatchSystem):
         job = GridEngineJob(found[1], self.output(folder, found[1]))
         if found[2]:
             run(*job.cancel_argv)
-            raise Refused(f"-t in .sge_request or in a file of options: {ARRAY}")
+            raise NotAccepted(f"-t in .sge_request or in a file of options: {ARRAY}")
         return job
 
 

@@ -9,9 +9,10 @@ import re
 import shlex
 
 from gluon_launch.job.hosts import read_hosts
+from gluon_launch.job.statuses import UNREACHABLE
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
 from gluon_launch.starting import allocation
-from gluon_launch.starting.batch import BatchSystem, Refused, Submitted, run, submitted
+from gluon_launch.starting.batch import BatchSystem, NotAccepted, Submitted, run, submitted
 from gluon_launch.starting.way import ARRAY, OUTPUT, own_words
 
 # Each is said, even if it is the default: what is not is taken from SLURM_* variables.
@@ -42,7 +43,7 @@ class Slurm(BatchSystem):
     hints = (
         (
             "Invalid generic resource",
-            255,
+            UNREACHABLE,
             "is the number of GPUs that of the whole job (--gpus)? Ask for those of each host: "
             "--gpus-per-node=N",
         ),
@@ -122,12 +123,12 @@ class Slurm(BatchSystem):
     def submit(self, text, words, folder, environ):
         environ = allocation.without_hindrance(environ)
         if "SBATCH_ARRAY_INX" in environ:
-            raise Refused(f"SBATCH_ARRAY_INX is set: {ARRAY}")
+            raise NotAccepted(f"SBATCH_ARRAY_INX is set: {ARRAY}")
         try:
             found = submitted(["sbatch", "--parsable", *words], text, environ, r"(\d+)(;.*)?")
-        except Refused as refused:
+        except NotAccepted as refused:
             if "Invalid node name" in str(refused):
-                refused.status = 255  # as for any other host that cannot be reached
+                refused.status = UNREACHABLE  # as for any other host that cannot be reached
             raise
         return SlurmJob(found[1], environ)
 

@@ -7,6 +7,7 @@ import functools
 import re
 import subprocess
 
+from gluon_launch.job.statuses import UNREACHABLE
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
 from gluon_launch.starting.way import Way, sharing
 
@@ -15,18 +16,20 @@ CONNECT_S = 10
 NEEDED = {"stdinnull": "no", "forkafterauthentication": "no", "sessiontype": "default"}
 SILENT = ("SILENT", "QUIET", "FATAL", "ERROR")  # below INFO ssh does not say why it ends
 HINTS = (  # see `Way.hints`
-    (r"^(localhost|127\.\d+\.\d+\.\d+)(:\d+)?: no connection", 255,
+    (r"^(localhost|127\.\d+\.\d+\.\d+)(:\d+)?: no connection", UNREACHABLE,
      "to start all on this machine, leave -H out"),
     (r"Host key verification failed|REMOTE HOST IDENTIFICATION", None,
      "the host's key is not the one you know: if it was reinstalled, ssh-keygen -R HOST"),
     (r"Permission denied \(", None,
      "ssh has no key that this host takes: try `ssh HOST`, then ssh-copy-id or --ssh-option=-i…"),
-    (r"no connection: (kex_exchange_identification|Connection (closed|reset) by (?!UNKNOWN))", 255,
+    (r"no connection: (kex_exchange_identification|Connection (closed|reset) by (?!UNKNOWN))",
+     UNREACHABLE,
      "its ssh server takes no more logins at once: raise MaxStartups in its sshd_config"),
-    (r"Connection refused", 255, "no ssh server listens there: is it started, is the port right?"),
+    (r"Connection refused", UNREACHABLE,
+     "no ssh server listens there: is it started, is the port right?"),
     (r": ssh led to ", None,
      "is the ControlPath in your ssh configuration the same for several hosts? It needs %C"),
-    (r"no connection: no answer within", 255,
+    (r"no connection: no answer within", UNREACHABLE,
      "does `ssh HOST true` end by itself? Not if a .bashrc there starts another shell (exec fish): "
      "let it do so only on a terminal, [ -t 0 ] && exec fish"),
     (r"what was sent first has not arrived", None,

@@ -14,7 +14,7 @@ import time
 
 from gluon_launch.job.masking import ABOUT_HIDDEN, is_secret, mask_words
 from gluon_launch.job.statuses import SAVED, USAGE
-from gluon_launch.starting.batch import Refused, run
+from gluon_launch.starting.batch import NotAccepted, run
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 IN_CLONE = PACKAGE.parent / "launch.py"
@@ -208,7 +208,7 @@ def submit(job, text, words, environ, console, requests):
     except FileNotFoundError as error:
         console.say(job.way.why_not(error.filename, error))
         return USAGE
-    except Refused as refused:
+    except NotAccepted as refused:
         console.say(f"{job.way.title} does not take the job: {refused}")
         return refused.status
     output = job.way.output(folder, submitted.id)

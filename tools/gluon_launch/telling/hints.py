@@ -4,7 +4,7 @@ What belongs to one way of starting is in that way's file. An advice may be a li
 with what it needs: see `job/advice.py`.
 """
 
-from gluon_launch.job.statuses import SAVED
+from gluon_launch.job.statuses import KILLED, SAVED, UNREACHABLE
 
 # a pattern in the last lines, or None for any; the exit status, or None for any; the advice
 HINTS = (
@@ -12,7 +12,8 @@ HINTS = (
      "does an option choose the host? Else write the name or address that the host itself has"),
     (r"Could not resolve hostname", None,
      [("no such name: the hosts file", None), (", or ~/.ssh/config?", "ssh")]),
-    (r"timed out|No route to host|Network is unreachable", 255, "is the host up, and in reach?"),
+    (r"timed out|No route to host|Network is unreachable", UNREACHABLE,
+     "is the host up, and in reach?"),
     (r"rsync: (command )?not found|command not found: rsync", None,
      "the host needs rsync: apt-get install rsync"),
     (r"\b(module|ml|spack|conda|mamba|pyenv): (command )?not found|[Rr]un 'conda init'", None,
@@ -64,7 +65,7 @@ HINTS = (
      "sparse_grad=True does this on a dist store: leave it out"),
     (r"^--(stall|start)-timeout", 124,
      "the stacks above show where each program is; servers that only wait are left out"),
-    (None, 137, "SIGKILL often means memory ran out: `dmesg | grep -i kill` on that host tells"),
+    (None, KILLED, "SIGKILL often means memory ran out: `dmesg | grep -i kill` on that host tells"),
     (None, SAVED, "it stopped on request and has saved: its last line says how to go on"),
     (None, 127, "command not found: give its full path, or put it on PATH"),
     (None, 126, "not executable: chmod +x, or put its interpreter in front"),

@@ -9,7 +9,7 @@ from gluon_dist import contract
 
 from gluon_launch.job.addresses import scheduler_address
 from gluon_launch.job.environment import process_environment
-from gluon_launch.job.statuses import SAVED
+from gluon_launch.job.statuses import SAVED, UNREACHABLE
 from gluon_launch.remote.protocol import KILL_S
 from gluon_launch.starting import brought, contents
 from gluon_launch.telling.hints import APART, UNPREPARED
@@ -91,7 +91,7 @@ class Attempt:
             raise Failure("\n".join(lost), failure.status, kind="away")
         wrong = places.wrong(self.job, self.links.all(), self.world, self.watch.ask)
         if wrong:
-            raise Failure("\n".join(wrong), 255)
+            raise Failure("\n".join(wrong), UNREACHABLE)
         self.links.unite()
         for part in [] if self.job.options.no_prepare else brought.parts():
             order = "bring", {"part": part}

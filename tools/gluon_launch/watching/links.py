@@ -4,7 +4,7 @@ import collections
 import signal
 
 from gluon_launch.job.hosts import Host
-from gluon_launch.job.statuses import shell_status
+from gluon_launch.job.statuses import UNREACHABLE, shell_status
 from gluon_launch.remote.protocol import SILENCE_S
 from gluon_launch.starting.rsync import LINGER_S
 from gluon_launch.watching.logins import Logins
@@ -121,7 +121,7 @@ class Links:
             if connection.silent_s() > SILENCE_S and not connection.closed:
                 connection.kill()
                 why = f"{connection.host}: not heard of for {SILENCE_S} s"
-                self.outcome.fail(why, 255, kind="away")
+                self.outcome.fail(why, UNREACHABLE, kind="away")
 
     # Reports
 
@@ -160,5 +160,5 @@ class Links:
         connection.closed = True
         status = shell_status(status)
         if connection.given_up or (status <= 1 and not connection.ready):  # srun, mpirun: 1
-            status = 255
+            status = UNREACHABLE
         self.outcome.fail(connection.why_closed(), status or 1, kind="away")

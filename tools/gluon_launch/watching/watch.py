@@ -3,10 +3,9 @@
 import queue
 import signal
 
-from gluon_launch.job.statuses import USAGE
-from gluon_launch.remote.protocol import REPORTS, SILENCE_S
+from gluon_launch.job.statuses import UNREACHABLE, USAGE
+from gluon_launch.remote.protocol import SILENCE_S
 from gluon_launch.starting import allocation
-from gluon_launch.watching.connection import OWN
 from gluon_launch.watching.flow import Flow
 from gluon_launch.watching.limits import Limits
 from gluon_launch.watching.links import Links
@@ -14,13 +13,8 @@ from gluon_launch.watching.members import Members
 from gluon_launch.watching.outcome import Failure, Outcome
 from gluon_launch.watching.registration import Registration
 
+ANSWERS = ("bring", "port", "address", "own")  # reports that only `Watch.ask` waits for
 ANSWER_S = 120  # for a host to answer: a folder on a network that is away blocks for ever
-
-
-def handler(name, parts):
-    """The method of the first part that has one; else it is an answer: see `Watch.ask`."""
-    methods = (getattr(part, name, None) for part in parts)
-    return next(filter(None, methods), lambda connection, **fields: None)
 
 
 class Watch:
@@ -43,8 +37,14 @@ class Watch:
         self.flow = Flow(self.links, [*console.writers, record.writer])
         self.is_ending = False  # the processes are being stopped: no time limit counts any more
         self.stepped = world.monotonic()
-        parts = (self, self.links, self.members)
-        self.handlers = {kind: handler(f"take_{kind}", parts) for kind in {*REPORTS, *OWN}}
+        takes = {
+            self: ("line", "wrote"),
+            self.links: ("ready", "said", "asked", "done", "leaving", "closed"),
+            self.members: ("started", "hung", "resting", "prepared", "left", "exit"),
+        }
+        self.handlers = dict.fromkeys(("beat", *ANSWERS), lambda connection, **fields: None)
+        for part, reports in takes.items():
+            self.handlers.update({name: getattr(part, f"take_{name}") for name in reports})
 
     def step(self):
         """Handle one event and check what needs none; return (connection, report) of the event."""
@@ -109,7 +109,7 @@ class Watch:
             self.outcome.raise_failure()
             if self.world.monotonic() > end:
                 why = f"no answer within {ANSWER_S} s (a folder on a network that is away?)"
-                raise Failure("\n".join(f"{host}: {why}" for host in silent), 255)
+                raise Failure("\n".join(f"{host}: {why}" for host in silent), UNREACHABLE)
             if report.get("report") == kind and report.get("name", "check") == "check":
                 answers[connection] = report
         wrong = [f"{c.host}: {answers[c]['why']}" for c in orders if answers[c].get("why")]
