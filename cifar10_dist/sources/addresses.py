@@ -5,6 +5,7 @@ import hashlib
 import os
 import zlib
 from dataclasses import dataclass
+from typing import Optional
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Collection:
     title: str
     files: dict
     urls: tuple
-    archive: str = None
+    archive: Optional[str] = None
     archive_sha1: str = None
     mirror: str = None
 

@@ -12,6 +12,7 @@ from gluon_launch.remote.protocol import ORDERS, REPORTS
 from gluon_launch.telling.output import Console
 from gluon_launch.telling.record import Record
 from gluon_launch.watching.connection import OWN
+from gluon_launch.watching.session import Session
 from gluon_launch.watching.watch import Watch
 from launch import parse_args
 
@@ -33,7 +34,8 @@ def test_a_supervisor_takes_every_order_with_its_fields(order, monkeypatch):
 @pytest.mark.parametrize("report", REPORTS)
 def test_the_launcher_takes_every_report_with_its_fields(report):
     job, console = plan(parse_args(["-n", "1", "x"]), {}), Console([])
-    watch = Watch(job, console, Record(None, job, print, str), collections.deque(), ToyWorld())
+    record = Record(None, job, print, str)
+    watch = Watch(Session(job, console, record, collections.deque(), ToyWorld()))
     fields = taken(watch.handlers[report]) - {"why"}
     assert fields in ({*REPORTS[report].split()} - {"why"}, {"facts"}, {"fields"})
     assert {*watch.handlers} == {*REPORTS, *OWN}

@@ -13,6 +13,7 @@ from gluon_launch.telling.output import Console
 from gluon_launch.telling.record import Record
 from gluon_launch.telling.writer import finish
 from gluon_launch.watching.restarts import run_job
+from gluon_launch.watching.session import Session
 from gluon_launch.watching.signals import noted
 from launch import parse_args
 
@@ -31,7 +32,8 @@ def watch(capsys):
         for seconds, number in signals:
             world.later(seconds, lambda number=number: requests.append(number))
         console = Console(requests)
-        status = run_job(job, console, Record(None, job, console.say, str), requests, world)
+        record = Record(None, job, console.say, str)
+        status = run_job(Session(job, console, record, requests, world))
         assert finish(console.writers, [])
         return status, capsys.readouterr().err
 

@@ -29,6 +29,7 @@ from gluon_launch.telling.progress import Progress
 from gluon_launch.telling.record import Record, locked, make_folder
 from gluon_launch.telling.writer import finish
 from gluon_launch.watching.restarts import run_job
+from gluon_launch.watching.session import Session
 from gluon_launch.watching.signals import noted
 
 
@@ -86,7 +87,7 @@ def watch_over(job):
         if job.backend == "horovod" and options.num_servers is None:
             console.say("the program imports Horovod: no servers are started (as with -s 0)")
         if is_ours:
-            status = run_job(job, console, record, requests)
+            status = run_job(Session(job, console, record, requests))
             console.end_progress()
         else:
             status = USAGE

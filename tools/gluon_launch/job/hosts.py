@@ -14,6 +14,7 @@ import os
 import pathlib
 import re
 from dataclasses import dataclass
+from typing import Optional
 
 from gluon_launch.job import hostlist
 from gluon_launch.job.statuses import UsageError
@@ -37,9 +38,9 @@ class Host:
     """One host as the user wrote it; ssh chooses a `port` or `user` that is None."""
 
     name: str
-    port: int = None
+    port: Optional[int] = None
     slots: int = 1
-    user: str = None
+    user: Optional[str] = None
 
     def __str__(self):
         return self.name

@@ -4,7 +4,7 @@ import re
 import secrets
 import time
 from dataclasses import dataclass, field
-from typing import List, Tuple
+from typing import List, Optional, Tuple
 
 from gluon_launch.job.hosts import Host
 from gluon_launch.job.statuses import UsageError
@@ -44,7 +44,7 @@ class Job:
     options: object  # the command line as it was parsed
     way: object  # of starting: see `starting/way.py`
     env: dict  # role: the variables that the user wants passed
-    interface: str = None  # of the network, or several with commas: the first that a host has
+    interface: Optional[str] = None  # of the network; of several with commas, the first it has
     is_to_submit: bool = False  # a batch system takes it first, and starts the launcher again
     began: float = field(default_factory=time.monotonic)
     id: str = field(default_factory=lambda: secrets.token_hex(8))  # unlike that of any other job
@@ -119,7 +119,12 @@ def distribute(num_workers, num_servers, hosts, placement="round-robin"):
 
     Round-robin is the published way: servers first, then workers, one host after the other. `fill`
     gives every host as many workers as it has slots before it turns to the next, and spreads the
-    servers over the hosts that have workers; it raises a `UsageError` if the slots are too few.
+    servers over the hosts that have workers.
+
+    Raises
+    ------
+    UsageError
+        There are fewer slots than workers.
     """
     workers = [hosts[(num_servers + i) % len(hosts)] for i in range(num_workers)]
     used = hosts

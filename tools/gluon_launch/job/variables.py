@@ -37,8 +37,12 @@ OWN = {
 def parse(items, environ, knows=anything):
     """Read `NAME`, `NAME=VALUE` and (as published) `NAME:VALUE` into a dict.
 
-    The value of a bare NAME is the one in `environ`. Raises a `UsageError` if a name is not valid,
-    or the launcher sets it itself, or a bare one is not set.
+    The value of a bare NAME is the one in `environ`.
+
+    Raises
+    ------
+    UsageError
+        A name is not valid, or the launcher sets it itself, or a bare one is not set.
     """
     found = {}
     for item in items:

@@ -16,7 +16,10 @@ MOST = 1 << 20  # characters of a script that are read
 def plan(args, environ=os.environ):
     """Plan the job of a parsed command line. Nothing is started or written.
 
-    Raises a `UsageError` with one line that says what is wrong.
+    Raises
+    ------
+    UsageError
+        The job cannot be run so; one line says why.
     """
     allocation.check_alone(environ)
     command = find_command(args)

@@ -45,7 +45,12 @@ def find_hosts(environ=os.environ, first=None):
 
     A host comes once for each of its slots, in turns: placed round-robin, no host gets more than
     its slots before all have theirs. `first` is a variable of the batch system that is asked first:
-    those of another may be left over. Raises a `UsageError` if the list cannot be read.
+    those of another may be left over.
+
+    Raises
+    ------
+    UsageError
+        The list cannot be read.
     """
     system = (first or "").partition("_")[0]
     for variable in sorted(READERS, key=lambda name: not name.startswith(system)):

@@ -68,7 +68,10 @@ class BatchSystem(Way):
     def directives(self, job, folder):
         """The options of the job; the user's own come last, and win.
 
-        Raises a `UsageError` if it cannot take such a job.
+        Raises
+        ------
+        UsageError
+            The batch system cannot take such a job.
         """
 
     def directive(self, option):
@@ -81,9 +84,14 @@ class BatchSystem(Way):
 
     @abc.abstractmethod
     def submit(self, text, words, folder, environ):
-        """Submit a script whose output goes to a folder: a `Submitted`, or `NotAccepted` is raised.
+        """Submit a script whose output goes to a folder; returns a `Submitted`.
 
         Its directives are given also as words: a command line wins over the user's variables.
+
+        Raises
+        ------
+        NotAccepted
+            The batch system says why.
         """
 
 

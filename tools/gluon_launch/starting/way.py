@@ -50,7 +50,13 @@ class Way(abc.ABC):
     # Before the start
 
     def find_hosts(self, options, environ):
-        """The hosts of a job. Raises a `UsageError` if there are none."""
+        """The hosts of a job.
+
+        Raises
+        ------
+        UsageError
+            There are none.
+        """
         hosts = self.named_hosts(options, environ)
         if not hosts:
             raise UsageError(f"--launcher {self.name} needs the hosts: -H FILE, or -H d1,d2")

@@ -137,7 +137,13 @@ class Yarn(Way):
 
 
 def request(job):
-    """What a job asks of YARN; raises a `UsageError` if it cannot be asked for."""
+    """What a job asks of YARN.
+
+    Raises
+    ------
+    UsageError
+        YARN cannot be asked for this.
+    """
     options = job.options
     workers, servers = job.count("worker"), job.count("server")
     each = math.ceil(servers / workers)  # servers in a container

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from typing import Optional
 
 SPEED = re.compile(r"Epoch ?\[(\d+)\] Batch ?\[(\d+)[^\]]*\]\s+Speed: ([\d.]+) samples/sec")
 # what: 12%|███   | 12/100 [00:10<01:20,  1.10batch/s]; or 1.35s/batch, if it is slow
@@ -21,7 +22,7 @@ class Row:
     """What a worker's bar last said."""
 
     text: str  # as it was printed
-    percent: int = None  # with the rest: None if it is no bar like tqdm's
+    percent: Optional[int] = None  # with the rest: None if it is no bar like tqdm's
     what: str = ""
     done: str = ""
     left: str = ""

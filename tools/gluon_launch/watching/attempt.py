@@ -25,20 +25,20 @@ DUMP_S = 2  # for stacks to be written
 class Attempt:
     """Runs the job once. `run` tells the story; the methods follow in its order.
 
-    `requests` are the signals sent to the launcher, in order, filled by their handlers; `number`
-    says which try this is, from 1; with `prepare` the hosts are checked and copied to first.
+    `number` says which try this is, from 1; with `prepare` the hosts are checked and copied to
+    first.
     """
 
-    def __init__(self, job, console, record, requests, number, prepare, world):
-        self.job, self.console, self.record, self.world = job, console, record, world
-        self.number, self.prepare = number, prepare
-        self.watch = Watch(job, console, record, requests, world)
+    def __init__(self, session, number, prepare):
+        self.job, self.console, self.record = session.job, session.console, session.record
+        self.world, self.number, self.prepare = session.world, number, prepare
+        self.watch = Watch(session)
         self.outcome, self.links = self.watch.outcome, self.watch.links
         self.members, self.limits = self.watch.members, self.watch.limits
         self.interfaces = {}  # of the network, by host, where they were asked for
         # Not the job's: what ends the processes of a try must not find those of the next.
         self.mark = f"LAUNCH_MARK_{secrets.token_hex(8)}"
-        record.follow(number, self.members.by_name)
+        self.record.follow(number, self.members.by_name)
 
     def run(self):
         """Run to the end; raises Failure unless all workers end with 0."""

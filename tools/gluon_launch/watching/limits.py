@@ -9,13 +9,13 @@ APART_S = 300  # in which a worker has made its store, if it makes one
 class Limits:
     """Ends a try when a limit is over. Times are on the clock of the world."""
 
-    def __init__(self, job, world, outcome, registration, members):
-        self.job, self.outcome, self.registration = job, outcome, registration
-        self.members = members
+    def __init__(self, session, outcome, registration, members):
+        self.job = session.job
+        self.outcome, self.registration, self.members = outcome, registration, members
         self.running_since = None  # when the processes were started
         self.bound_at = None  # when the scheduler began to listen
         self.phase = ""  # what is being done before the processes run, and with which hosts
-        self.last_output = world.monotonic()  # when one wrote last, or had to wait for that
+        self.last_output = session.world.monotonic()  # when one wrote last, or had to wait for that
         self.was_told_apart = False
 
     def check(self, now):

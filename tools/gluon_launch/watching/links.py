@@ -14,9 +14,10 @@ from gluon_launch.watching.outcome import Failure
 class Links:
     """A `Connection` to each host of the job."""
 
-    def __init__(self, job, world, events, outcome, console, record):
-        self.job, self.outcome, self.console, self.record = job, outcome, console, record
-        self.world, self.logins = world, Logins(job, world, events)
+    def __init__(self, session, events, outcome):
+        self.job, self.console, self.record = session.job, session.console, session.record
+        self.world, self.outcome = session.world, outcome
+        self.logins = Logins(self.job, self.world, events)
         self.by_host = {}
         self.retired = []  # to a machine that has another connection
         self.done = {}  # when a supervisor said that it has ended all, on the clock of the world

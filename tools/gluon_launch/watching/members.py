@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from typing import Optional
 
 from gluon_launch.job.job import Process
 from gluon_launch.job.statuses import describe, shell_status
@@ -39,10 +40,10 @@ class Member:
 
     process: Process
     connection: Connection
-    pid: int = None
-    started: float = None  # in seconds since 1970
-    ended: float = None
-    status: int = None  # -n for signal n
+    pid: Optional[int] = None
+    started: Optional[float] = None  # in seconds since 1970
+    ended: Optional[float] = None
+    status: Optional[int] = None  # -n for signal n
     told: bool = False  # the launcher asked it to end
     said: LastWords = field(default_factory=LastWords)
     rests: str = ""  # "waits" or "in its exit": it has neither written nor computed for a while
@@ -54,10 +55,10 @@ class Member:
 class Members:
     """All processes of a try."""
 
-    def __init__(self, world, outcome, links, console, record, options, registration):
-        self.options, self.registration = options, registration
-        self.world, self.outcome, self.links = world, outcome, links
-        self.console, self.record = console, record
+    def __init__(self, session, outcome, links, registration):
+        self.console, self.record, self.world = session.console, session.record, session.world
+        self.options = session.job.options
+        self.outcome, self.links, self.registration = outcome, links, registration
         self.by_name = {}  # each Member; empty until the processes are started
         self.standstill, self.told = "", []  # what is so now, and all that was said of it
         self.has_told_left = False

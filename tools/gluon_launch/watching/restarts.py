@@ -2,12 +2,12 @@
 
 import signal
 from dataclasses import dataclass, replace
+from typing import Optional
 
 from gluon_launch.job.statuses import SAVED, USAGE
 from gluon_launch.telling.report import explain
 from gluon_launch.watching.attempt import Attempt
 from gluon_launch.watching.outcome import Failure
-from gluon_launch.watching.world import World
 
 REPEATS = 3  # of a start that did not work out: another program took the port
 AWAY_S = 2  # between two tries to reach a host
@@ -20,7 +20,7 @@ class Ended:
     kind: str  # as of its `Failure`
     status: int
     asked: bool  # somebody wants the job to end
-    ran_s: float  # from the start of the processes to the failure; None if none was started
+    ran_s: Optional[float]  # from the processes' start to the failure; None if none was started
     now_s: float  # the time of the decision, on any clock
 
 
@@ -32,7 +32,7 @@ class Counters:
     restarts: int = 0  # for `--max-restarts`
     repeats: int = 0  # of starts, because another program took the port
     idle_stops: int = 0  # after saving, within `--min-uptime`
-    away_since: float = None  # on the clock of `Ended.now_s`: a host has been waited for
+    away_since: Optional[float] = None  # on the clock of `Ended.now_s`: a host has been waited for
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,12 @@ def decide(ended, counters, options):
     return again(words, number=number, restarts=restarts, idle_stops=idle_stops)
 
 
-def run_job(job, console, record, requests, world=None):
+def run_job(session):
     """Run a job to its end, with restarts; returns what the launcher exits with."""
-    world, counters, prepare = world or World(), Counters(), True
+    job, console, record, world = session.job, session.console, session.record, session.world
+    counters, prepare = Counters(), True
     while True:
-        attempt = Attempt(job, console, record, requests, counters.number, prepare, world)
+        attempt = Attempt(session, counters.number, prepare)
         try:
             attempt.run()
             record.write(status=0, ended=world.time())
@@ -108,14 +109,14 @@ def run_job(job, console, record, requests, world=None):
         decision = decide(ended, counters, job.options)
         if not decision.again:
             members = attempt.members.by_name.values()
-            return conclude(job, failure, decision.words, console, record, world, members)
+            return conclude(session, failure, decision.words, members)
         counters = decision.counters
         console.say(f"{failure.subject()}: {decision.words}")
-        number = pause(decision.pause_s, requests, world)
+        number = pause(decision.pause_s, session.requests, world)
         if number:
             name = signal.Signals(number).name
             failure = Failure(f"stopped by {name}", 128 + number, kind="asked")
-            return conclude(job, failure, "", console, record, world)
+            return conclude(session, failure)
 
 
 def well_ended(job, attempt, world):
@@ -149,8 +150,9 @@ def lasting(seconds):
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
 
 
-def conclude(job, failure, words, console, record, world, members=()):
+def conclude(session, failure, words="", members=()):
     """Say and keep what ended the job; returns its exit status."""
+    job, record, world = session.job, session.record, session.world
     log = failure.member and record.path(failure.member.process)
     left_out = record.data.get("left_out")
     text = explain(failure, job.way, log, left_out, members)
@@ -159,8 +161,8 @@ def conclude(job, failure, words, console, record, world, members=()):
         text = "\n".join([first + asked_after(job, members, world), *others])
     text += f"\n{words}" if words else ""
     record.write(status=failure.status, cause=text, ended=world.time())
-    console.end_progress()
-    console.say(text, sign="bad")
+    session.console.end_progress()
+    session.console.say(text, sign="bad")
     return failure.status
 
 

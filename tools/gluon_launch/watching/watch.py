@@ -23,20 +23,18 @@ class Watch:
     What is known so far is in its parts: outcome, links, members, limits, flow, registration.
     """
 
-    def __init__(self, job, console, record, requests, world):
-        self.job, self.console, self.record = job, console, record
-        self.requests, self.world = requests, world
-        self.events = world.events()  # of all connections
-        self.outcome = Outcome(world)
-        self.links = Links(job, world, self.events, self.outcome, console, record)
+    def __init__(self, session):
+        self.job, self.console, self.record = session.job, session.console, session.record
+        self.requests, self.world = session.requests, session.world
+        self.events = self.world.events()  # of all connections
+        self.outcome = Outcome(self.world)
+        self.links = Links(session, self.events, self.outcome)
         self.registration = Registration()
-        self.members = Members(
-            world, self.outcome, self.links, console, record, job.options, self.registration
-        )
-        self.limits = Limits(job, world, self.outcome, self.registration, self.members)
-        self.flow = Flow(self.links, [*console.writers, record.writer])
+        self.members = Members(session, self.outcome, self.links, self.registration)
+        self.limits = Limits(session, self.outcome, self.registration, self.members)
+        self.flow = Flow(self.links, [*self.console.writers, self.record.writer])
         self.is_ending = False  # the processes are being stopped: no time limit counts any more
-        self.stepped = world.monotonic()
+        self.stepped = self.world.monotonic()
         takes = {
             self: ("line", "wrote"),
             self.links: ("ready", "said", "asked", "done", "leaving", "closed"),
@@ -96,7 +94,10 @@ class Watch:
     def ask(self, kind, orders):
         """Send each connection its order (name, fields); return its report of this kind.
 
-        Raises a `Failure` if a host does not answer, or says why it cannot.
+        Raises
+        ------
+        Failure
+            A host does not answer, or says why it cannot.
         """
         answers = {}
         for connection, (name, fields) in orders.items():
