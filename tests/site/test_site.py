@@ -1,6 +1,7 @@
 """The web pages: each as a browser shows it from the disk, and where its links lead."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -269,5 +270,7 @@ def test_every_page_says_what_it_is_and_what_comes_before_and_after(pages):
         assert page.select_one(f'.sidebar-tree a:-soup-contains("{page.h1.text[:12]}")')
         links = [link.text for link in page.select(".ways a")]
         assert links == ["Download", "Open locally: make jupyter", "Source"]
+        chips = [code.text for code in page.select("article p > code")]
+        assert not [text for text in chips if re.fullmatch(r"[\d.,]+", text)]
         cells = json.loads(path.with_suffix(".ipynb").read_text(encoding="utf-8"))["cells"]
         assert len(cells) > 10 and not any(cell.get("outputs") for cell in cells)
