@@ -28,6 +28,7 @@ for done in range(0, 11):
     sys.stderr.flush()
     time.sleep(0.1)
     if done == 5: print("long " * 2000, flush=True)
+    if done == 7: time.sleep(1.5)  # longer than a part of a line waits for its end
 sys.stderr.write("\\r" + " " * 70 + "\\r")
 print("Epoch 0: Test_acc 0.75", flush=True)
 print("after it", flush=True)
@@ -88,7 +89,7 @@ def test_ctrl_c_ends_what_is_drawn(tmp_path):
     said = [line for line in seen(job).splitlines() if "[launch]" in line]
     assert job.status == 75
     assert re.fullmatch(
-        r"\[launch\] ✗ stopped by SIGINT after \d+ s: all workers saved on request", said[0]
+        r"\[launch\] ■ stopped by SIGINT after \d+ s: all workers saved on request", said[0]
     )
     assert said[1].startswith("[launch] │ hint: it stopped on request and has saved")
 
@@ -128,20 +129,27 @@ def test_the_environment_decides_on_colours(tmp_path):
 @pytest.mark.parametrize("form", [{}, {"unit": "batch"}, {"prefix": "Epoch 3"}])
 def test_bars_of_tqdm_are_read(form):
     progress = Progress(2, began=0)
-    assert progress.take(1, tqdm.format_meter(n=12, total=100, elapsed=10, ncols=80, **form), "\r")
+    bar = tqdm.format_meter(n=12, total=100, elapsed=10, ncols=80, **form)
+    assert progress.take(1, bar, "\r") is None
     first, row = progress.rows(61, PLAIN_SIGNS)
     what = form.get("prefix", "") + "  " * ("prefix" in form)
     rate = f"1.20{form.get('unit', 'it')}/s"
     assert first == "2 workers | 1:01"
     assert row == f"  worker 1  {what}{'==':-<24}  12/100  {rate}  01:13 left"
-    assert progress.take(1, " " * 30, "\r") and len(progress.rows(61, PLAIN_SIGNS)) == 1
+    assert progress.take(1, bar, "") is None and progress.take(1, "", "\r") is None  # a slow bar
+    assert progress.rows(61, PLAIN_SIGNS)[1] == row
+    assert progress.take(1, bar + "stopping", "\n") == "stopping"
+    assert progress.take(1, bar, "\n") == bar  # one that stays
+    for end in ("", "\r"):
+        assert progress.take(1, bar, end) is None
+        assert progress.take(1, " " * 30, end) is None and len(progress.rows(61, PLAIN_SIGNS)) == 1
 
 
 def test_speeds_are_added_up_and_who_is_waited_for_is_marked():
     progress = Progress(4, began=0)
     line = "Epoch[2] Batch [40]\tSpeed: 100.00 samples/sec\taccuracy=0.5"
     for rank in (0, 1):
-        assert not progress.take(rank, line, "\n")
+        assert progress.take(rank, line, "\n") == line
         progress.take(rank, "working", "\r")
     progress.take(0, "x.py: warning: worker 1 takes 2.0 times as long: all wait for it", "\n")
     first, *rows = progress.rows(3, PLAIN_SIGNS)

@@ -1,6 +1,6 @@
 """Colours on a terminal. They help to tell processes apart, and say nothing that words do not."""
 
-BOLD, RED, GREEN, GREY = "1", "31", "32", "90"
+BOLD, RED, GREEN, YELLOW, GREY = "1", "31", "32", "33", "90"
 HUES = ("36", "33", "35", "34", "96", "93", "95", "94")  # of workers, by rank
 
 

@@ -107,7 +107,8 @@ class Console:
         if self.is_stopping and STOPPED.fullmatch(text):
             return
         if self.progress and process.role == "worker":
-            if self.progress.take(process.rank, text, end):
+            text = self.progress.take(process.rank, text, end)
+            if text is None:
                 return
             agreed = self._agreement.take(process, stream, text, time.monotonic()) if end else None
             if agreed is not None:
@@ -133,7 +134,7 @@ class Console:
         writer.put(self._write, self._format(f"{process}{where}", text, hue), file)
 
     def say(self, text, sign=None):
-        """Show lines of the launcher itself; `sign` is "good" or "bad" where it is the end."""
+        """Show lines of the launcher itself; `sign` says how it ends: good, bad or asked."""
         file, writer = self._err
         is_coloured = file in self._coloured
         lines = text.splitlines()
@@ -198,12 +199,13 @@ class Console:
 
 def framed(lines, sign, encoding, is_coloured):
     """The lines with a sign before the first, and a bar before the others."""
-    hue = {"good": colour.GREEN, "bad": colour.RED}[sign] if is_coloured else None
-    signs = {"good": "✓", "bad": "✗"}[sign], "│"
+    hue = {"good": colour.GREEN, "bad": colour.RED, "asked": colour.YELLOW}[sign]
+    hue = hue if is_coloured else None
+    signs = {"good": "✓", "bad": "✗", "asked": "■"}[sign], "│"
     try:
         "".join(signs).encode(encoding or "ascii")
     except (UnicodeError, LookupError):
-        signs = {"good": "ok", "bad": "!!"}[sign], "|"
+        signs = {"good": "ok", "bad": "!!", "asked": "--"}[sign], "|"
     first, *others = lines or [""]
     framed_first = f"{colour.painted(signs[0], hue)} {colour.painted(first, hue)}"
     return [framed_first, *(f"{colour.painted(signs[1], hue)} {line}" for line in others)]

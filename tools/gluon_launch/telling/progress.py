@@ -8,7 +8,7 @@ SPEED = re.compile(r"Epoch ?\[(\d+)\] Batch ?\[(\d+)[^\]]*\]\s+Speed: ([\d.]+) s
 # what: 12%|███   | 12/100 [00:10<01:20,  1.10batch/s]; or 1.35s/batch, if it is slow
 BAR = re.compile(
     r"(?:(?P<what>.*?): )? *(?P<percent>\d+)%\|.*\| *(?P<done>\S+/\S+) "
-    r"\[[\d:]+<(?P<left>[\d:?]+)(?:, +(?P<rate>[\d.]+[^\s\]]+))?"
+    r"\[[\d:]+<(?P<left>[\d:?]+)(?:, +(?P<rate>[\d.]+[^\s\],]+))?[^\]]*\]"
 )
 ACCURACY = re.compile(r"Epoch (\d+): Test_acc ")
 SLOW = re.compile(r"worker (\d+) takes .*: all wait for it")  # of gluon_dist's own programs
@@ -49,7 +49,11 @@ class Progress:
         self.slow = None  # the rank of the worker that all others wait for
 
     def take(self, rank, text, end):
-        """Take in what a worker printed; True if it is of a bar, which is shown in no other way."""
+        """Take in what a worker printed; return what is to be shown of it, None for nothing.
+
+        A bar, and what wipes one out, is shown only by :meth:`rows`; `end` is "" for a part of a
+        line, which has waited for its end.
+        """
         found = SPEED.match(text)
         if found:
             self.speeds[rank] = float(found[3])
@@ -57,18 +61,22 @@ class Progress:
         found = SLOW.search(text)
         if found:
             self.slow = int(found[1])
-        if end != "\r" and text.strip():
-            return False
-        if not text.strip():  # a bar that was wiped out, or an empty line
-            is_bar = end == "\r" or "\r" in text
-            if is_bar and end != "\n":
-                self.bars.pop(rank, None)
-            return is_bar
         found = BAR.match(text)
-        fields = found.groupdict("") if found else {}
-        percent = int(fields.pop("percent")) if found else None
-        self.bars[rank] = Row(text.strip(), percent, **fields)
-        return True
+        if found:
+            fields = found.groupdict("")
+            self.bars[rank] = Row(text.strip(), int(fields.pop("percent")), **fields)
+            others = text[found.end() :].strip()  # a message that was printed behind the bar
+            return others or (text if end == "\n" else None)
+        if end == "\n":
+            return text
+        if not text.strip():
+            if text:  # blanks, which wipe a bar out; else the rest of a part
+                self.bars.pop(rank, None)
+            return None
+        if end == "":
+            return text
+        self.bars[rank] = Row(text.strip())
+        return None
 
     def note(self, phase, hosts):
         """Note what is done now, and the names of the hosts if they are of interest."""

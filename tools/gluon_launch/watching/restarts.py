@@ -162,7 +162,7 @@ def conclude(session, failure, words="", members=()):
     text += f"\n{words}" if words else ""
     record.write(status=failure.status, cause=text, ended=world.time())
     session.console.end_progress()
-    session.console.say(text, sign="bad")
+    session.console.say(text, sign="asked" if failure.kind == "asked" else "bad")
     return failure.status
 
 
