@@ -140,8 +140,10 @@ def test_bars_of_tqdm_are_read(form):
     assert progress.rows(61, PLAIN_SIGNS)[1] == row
     assert progress.take(1, bar + "stopping", "\n") == "stopping"
     assert progress.take(1, bar, "\n") == bar  # one that stays
-    for end in ("", "\r"):
-        assert progress.take(1, bar, end) is None
+    assert progress.take(1, "", "\n") == ""
+    assert progress.take(1, bar, "") is None and progress.take(1, "", "\n") is None  # it was killed
+    for end in ("", "\r", "\n"):
+        assert progress.take(1, bar, "\r") is None
         assert progress.take(1, " " * 30, end) is None and len(progress.rows(61, PLAIN_SIGNS)) == 1
 
 

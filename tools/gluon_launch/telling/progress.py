@@ -44,6 +44,7 @@ class Progress:
         self.phase = ""  # what is done before the processes run
         self.where = ""  # "on d1, d2"
         self.bars = {}  # by rank, each a `Row`
+        self._is_cut = {}  # by rank: the end of the bar's line has not come yet
         self.speeds = {}  # samples/s by rank
         self.position = ""  # "epoch 3, batch 40"
         self.slow = None  # the rank of the worker that all others wait for
@@ -65,17 +66,18 @@ class Progress:
         if found:
             fields = found.groupdict("")
             self.bars[rank] = Row(text.strip(), int(fields.pop("percent")), **fields)
+            self._is_cut[rank] = end == ""
             others = text[found.end() :].strip()  # a message that was printed behind the bar
             return others or (text if end == "\n" else None)
-        if end == "\n":
+        if text.strip():
+            if end != "\r":
+                return text
+            self.bars[rank] = Row(text.strip())
+        elif text:  # blanks wipe a bar out
+            self.bars.pop(rank, None)
+        elif end == "\n" and not self._is_cut.get(rank):  # an empty line, no end of a bar
             return text
-        if not text.strip():
-            if text:  # blanks, which wipe a bar out; else the rest of a part
-                self.bars.pop(rank, None)
-            return None
-        if end == "":
-            return text
-        self.bars[rank] = Row(text.strip())
+        self._is_cut[rank] = end == ""
         return None
 
     def note(self, phase, hosts):
