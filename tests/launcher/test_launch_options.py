@@ -50,8 +50,9 @@ def test_any_words_reach_the_program_as_they_were(rest):
     assert done.stdout.decode() == f"[worker 0] {[os.fsencode(word) for word in rest]}\n"
 
 
-def test_options_of_the_program_stay_its_own():
-    job = plan(parse_args(["-n", "2", "train.py", "-s", "5", "-n", "9", "--sync", "x"]))
+@pytest.mark.parametrize("dashes", [[], ["--"]])
+def test_options_of_the_program_stay_its_own(dashes):
+    job = plan(parse_args(["-n", "2", *dashes, "train.py", "-s", "5", "-n", "9", "--sync", "x"]))
     assert job.command == ["train.py", "-s", "5", "-n", "9", "--sync", "x"]
     assert (job.count("worker"), job.count("server")) == (2, 2)
 
