@@ -1,5 +1,6 @@
 """A terminal of a size: what a program draws on it, and what is to be seen in the end."""
 
+import codecs
 import fcntl
 import os
 import pty
@@ -81,6 +82,8 @@ class OnTerminal:
             os.execvpe(str(argv[0]), [*map(str, argv)], {**kept, **terminal, **(env or {})})
         self.resize(columns)
         self.written, self.status = "", None
+        # A reading may end within a character.
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def resize(self, columns):
         """Change the width."""
@@ -111,7 +114,7 @@ class OnTerminal:
             some = os.read(self.file, 65536)
         except OSError:  # its last process has closed the terminal
             return False
-        self.written += some.decode(errors="replace")
+        self.written += self._decoder.decode(some)
         return bool(some)
 
 
