@@ -11,6 +11,7 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[2]
 SCRATCH = tempfile.TemporaryDirectory()  # of what the programs write
+STALLED = 124  # of the launcher
 EPOCH = re.compile(r"(?:\[worker (\d+)\] )?Epoch (\d+): (\d+) examples, (\w+) (\S+), weights (\S+)")
 NOT_SHOWN = re.compile(
     r'\[launch\] +(Traceback|File ".*site-packages|raise |self\.)|its last lines'
@@ -55,8 +56,13 @@ def job(program, *options, workers=0, launcher=(), also="", quiet=False):
     shown = " ".join(_plain(str(word)) for word in words)
     real = [str(word).replace("scratch/", f"{SCRATCH.name}/") for word in words]
     command = [sys.executable if word == "python" else word for word in real]
+    if workers:
+        command[2:2] = ["--stall-timeout", "70"]
     pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    done = subprocess.run(command, cwd=ROOT, timeout=170, **pipe)
+    for _ in range(2):  # MXNet as it is has a rare deadlock
+        done = subprocess.run(command, cwd=ROOT, timeout=170, **pipe)
+        if done.returncode != STALLED:
+            break
     result = Job(done.returncode, done.stdout)
     for rank, epoch, examples, _, *numbers in EPOCH.findall(done.stdout):
         result.epochs.setdefault(int(epoch), {})[int(rank or 0)] = int(examples), *numbers
