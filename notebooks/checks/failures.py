@@ -34,7 +34,7 @@ def check_survivor(job):
         return "it was killed, but no second try went on from a checkpoint"
     if job.finish() != 0:
         return f"it ended with status {job.finish()}"
-    if not list(failing_jobs.FOLDER.glob(f"{job.name}-[0-9]*.json")):
+    if not list((failing_jobs.ROOT / failing_jobs.OUT).glob(f"{job.name}-[0-9]*.json")):
         return f"give it the prefix {failing_jobs.OUT}/{job.name}, as its name says"
     same = failing_jobs.difference("undisturbed", job.name) == 0
     fault = "its parameters are not those of the undisturbed job: are the options the same?"

@@ -3,7 +3,7 @@
 import re
 import threading
 
-from feeding import FEED
+import feeding
 
 from checks import exercise, fault_of_parts, function
 
@@ -27,9 +27,9 @@ def check_own_file(status, lines):
 
     for name in ("mine_train", "mine_val"):
         for ending in ("rec", "idx"):
-            if not (FEED / f"{name}.{ending}").exists():
-                return f"{FEED.name}/{name}.{ending} is not there"
-    first = RecordImages(str(FEED / "mine_train.rec"), (3, 64, 64))[[0]][0]
+            if not (feeding.FEED / f"{name}.{ending}").exists():
+                return f"{feeding.FEED.name}/{name}.{ending} is not there"
+    first = RecordImages(str(feeding.FEED / "mine_train.rec"), (3, 64, 64))[[0]][0]
     if min(first.shape[1:]) != 96:
         return f"the shorter side of a photo is {min(first.shape[1:])}, not 96"
     text = "\n".join(lines)

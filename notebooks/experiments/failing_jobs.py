@@ -1,5 +1,6 @@
 """Jobs that are stopped, killed and cut off on purpose, and what their logs and files say."""
 
+import functools
 import json
 import os
 import re
@@ -10,9 +11,19 @@ import numpy as np
 
 from helpers import ROOT, own_folder, run_quietly
 
-OUT = own_folder("failures")  # checkpoints and logs
-FOLDER = ROOT / OUT
 LAUNCH = ("python", "tools/launch.py", "--timeout", "400")  # s: nothing here lasts longer
+
+
+def __getattr__(name):
+    """Return ``OUT``, the folder of checkpoints and logs; the first request makes it, empty."""
+    if name != "OUT":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _out()
+
+
+@functools.lru_cache(None)
+def _out():
+    return own_folder("failures")
 
 
 def begin():
@@ -26,13 +37,13 @@ class Job(background.Job):
 
     def __init__(self, name, *words):
         self.name = name
-        for old in FOLDER.glob(f"{name}-[0-9]*"):
+        for old in (ROOT / _out()).glob(f"{name}-[0-9]*"):
             old.unlink()  # checkpoints of an earlier job of this name
-        super().__init__(*LAUNCH, "--job-dir", f"{OUT}/{name}-job", *words)
+        super().__init__(*LAUNCH, "--job-dir", f"{_out()}/{name}-job", *words)
 
     def signal(self, name, number):
         """Send a signal to one process, as in ``job.signal("worker-1", signal.SIGKILL)``."""
-        record = FOLDER / f"{self.name}-job" / "job.json"
+        record = ROOT / _out() / f"{self.name}-job" / "job.json"
         last = json.loads(record.read_text(encoding="utf-8"))["attempts"][-1]
         (pid,) = [process["pid"] for process in last["processes"] if process["name"] == name]
         os.kill(pid, number)
@@ -68,7 +79,7 @@ def status_of(worker, *options):
 
 def newest(name):
     """Return the path of a run's newest checkpoint, without an ending."""
-    paths = sorted(FOLDER.glob(f"{name}-[0-9]*.json"), key=lambda path: path.stem)
+    paths = sorted((ROOT / _out()).glob(f"{name}-[0-9]*.json"), key=lambda path: path.stem)
     return str(paths[-1])[: -len(".json")]
 
 

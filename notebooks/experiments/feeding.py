@@ -1,5 +1,6 @@
 """Images to read, small and large, the ways of reading them, and clocks for both."""
 
+import functools
 import os
 import re
 import time
@@ -20,11 +21,22 @@ from sklearn.datasets import load_sample_image
 from helpers import ROOT, own_folder, run_quietly
 from sources import images, records
 
-FEED = ROOT / own_folder("feed")
 PARTS = ["read file", "decode", "crop", "flip", "to float", "normalize"]
 PROGRAM = ["python", "cifar10_dist/cifar10_dist.py", "--network", "mobilenet0.25"]
 PROGRAM += ["--num-classes", "2", "--image-shape", "3,224,224", "--batch-size", "8"]
 PROGRAM += ["--random-crop", "1", "--random-mirror", "1", "--disp-batches", "3"]
+
+
+def __getattr__(name):
+    """Return ``FEED``, the folder of all files; the first request makes it, empty."""
+    if name != "FEED":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _feed()
+
+
+@functools.lru_cache(None)
+def _feed():
+    return ROOT / own_folder("feed")
 
 
 def save_small(count):
@@ -44,7 +56,7 @@ def save_small(count):
     else:
         name, (pixels, labels, _, _) = images.load_images("auto", num_examples=count)
     for number in range(count):
-        path = FEED / "small" / f"class{labels[number]}" / f"{number:04}.jpg"
+        path = _feed() / "small" / f"class{labels[number]}" / f"{number:04}.jpg"
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(pixels[number].transpose(1, 2, 0)).save(path, quality=95)
     return name, pixels[:count]
@@ -60,7 +72,7 @@ def save_photos(count):
         left, top = random.randint(0, 640 - width), random.randint(0, 427 - height)
         part = originals[name].crop((left, top, left + width, top + height))
         factor = random.uniform(4, 7)
-        path = FEED / "photos" / name / f"{number:02}.jpg"
+        path = _feed() / "photos" / name / f"{number:02}.jpg"
         path.parent.mkdir(parents=True, exist_ok=True)
         part.resize((int(width * factor), int(height * factor))).save(path, quality=90)
         paths.append(path)
@@ -90,7 +102,7 @@ def time_parts(path, steps, repeats=20):
 
 def write_toy(sides):
     """Write a RecordIO file of noise, its labels counting from 0; return paths of file, index."""
-    paths, random = [str(FEED / f"toy.{ending}") for ending in ("rec", "idx")], np.random
+    paths, random = [str(_feed() / f"toy.{ending}") for ending in ("rec", "idx")], np.random
     writer = recordio.MXIndexedRecordIO(paths[1], paths[0], "w")
     for number, side in enumerate(sides):
         noise = random.RandomState(number).randint(0, 256, (side, side, 3), dtype=np.uint8)
@@ -167,7 +179,7 @@ def _processor_seconds():
 
 def program_speed(name, *flags):
     """Run the training program on photos; return its best speed line, in images a second."""
-    files = [f"--data-{part}={FEED}/{name}_{part}.rec" for part in ("train", "val")]
+    files = [f"--data-{part}={_feed()}/{name}_{part}.rec" for part in ("train", "val")]
     status, lines = run_quietly(*PROGRAM, *files, "--num-epochs", "2", *flags)
     if status:
         raise RuntimeError("\n".join(lines[-20:]))

@@ -4,6 +4,7 @@ Every process computes on one thread, so that a worker is the same in all jobs.
 """
 
 import csv
+import functools
 import json
 import re
 import shlex
@@ -15,11 +16,16 @@ from traces import read_trace
 from growth_model import bytes_a_second, in_turn, overlapped, servers_everywhere
 from helpers import ROOT, own_folder, run_quietly
 
-FOLDER = own_folder("notebook-07")
 HERE = ("--launcher", "local")
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 TIME_PARTS = "python notebooks/programs/time_parts.py --data synthetic --num-examples 600"
 STEP = re.compile(r"Step: (\S+) s, one number: (\S+) s")
+
+
+@functools.lru_cache(None)
+def folder():
+    """Return the folder of traces and logs; the first call makes it, empty."""
+    return own_folder("notebook-07")
 
 
 def job(num_workers, words, hosts=HERE):
@@ -38,10 +44,10 @@ def time_parts(num_workers, flags, hosts=HERE):
 
 
 def trace(num_workers, flags):
-    """Run time_parts.py as above, with traces of the workers and the servers in FOLDER."""
+    """Run time_parts.py as above, with traces of the workers and the servers in ``folder()``."""
     program = TIME_PARTS.replace("notebooks/", f"{shlex.quote(str(ROOT))}/notebooks/")
     # A server writes to the folder in which it was started.
-    words = [f"cd {FOLDER} && {program} {flags} --profile trace.json"]
+    words = [f"cd {folder()} && {program} {flags} --profile trace.json"]
     return _facts(job(num_workers, words))
 
 
@@ -49,7 +55,7 @@ def read_traces():
     """Return what :func:`trace` wrote of two workers and two servers, by name."""
     names = {"worker 0": "", "worker 1": "rank1_"}
     names.update({f"server {rank}": f"rank{rank}_server_" for rank in range(2)})
-    return {who: read_trace(ROOT / FOLDER / f"{name}trace.json") for who, name in names.items()}
+    return {who: read_trace(ROOT / folder() / f"{name}trace.json") for who, name in names.items()}
 
 
 def _facts(lines):
@@ -125,11 +131,11 @@ def saved_resnet18(rate, program="ours"):
 
 def train(name, num_workers, data, flags, program="cifar10_dist/cifar10_dist.py", hosts=HERE):
     """Train a small ResNet; return the rows of ``metrics.jsonl``, and the lines printed."""
-    folder = f"{FOLDER}/{name}"
-    shutil.rmtree(ROOT / folder, ignore_errors=True)
+    log_dir = f"{folder()}/{name}"
+    shutil.rmtree(ROOT / log_dir, ignore_errors=True)
     words = ["python", program, *data, "--network", "resnet", "--num-layers", 8]
-    lines = job(num_workers, [*words, *flags.split(), "--log-dir", folder], hosts)
-    rows = (ROOT / folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = job(num_workers, [*words, *flags.split(), "--log-dir", log_dir], hosts)
+    rows = (ROOT / log_dir / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(row) for row in rows], lines
 
 

@@ -233,6 +233,13 @@ def test_two_kernels_have_folders_of_their_own(tmp_path):
         (ROOT / f"{name}.lock").unlink()
 
 
+def test_the_import_of_an_experiment_makes_no_folder():
+    names = sorted(path.stem for path in (FOLDER / "experiments").glob("*.py"))
+    assert "feeding" in names
+    lines = ["import helpers", f"import {', '.join(names)}", "assert not helpers.OWN"]
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], cwd=FOLDER, check=True)
+
+
 def test_the_notebooks_are_numbered_in_reading_order():
     numbers = [int(name[:2]) for name in NOTEBOOKS]
     assert len(numbers) > 8 and numbers == sorted(set(numbers))

@@ -1,5 +1,6 @@
 """Run the programs of notebook 04, and print the lines that matter of what they print."""
 
+import functools
 import os
 import re
 import subprocess
@@ -10,7 +11,6 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[2]
-SCRATCH = tempfile.TemporaryDirectory()  # of what the programs write
 STALLED = 124  # of the launcher
 EPOCH = re.compile(r"(?:\[worker (\d+)\] )?Epoch (\d+): (\d+) examples, (\w+) (\S+), weights (\S+)")
 NOT_SHOWN = re.compile(
@@ -28,6 +28,12 @@ class Job:
     status: int
     text: str
     epochs: dict = field(default_factory=dict)
+
+
+@functools.lru_cache(None)
+def _scratch():
+    """Return the temporary folder of what the programs write."""
+    return tempfile.TemporaryDirectory()
 
 
 def job(program, *options, workers=0, launcher=(), also="", quiet=False):
@@ -54,7 +60,7 @@ def job(program, *options, workers=0, launcher=(), also="", quiet=False):
         launch = ["python", ROOT / "tools/launch.py", "-n", workers, "-s", 1, "--no-prepare"]
         words = [*launch, *launcher, *words]
     shown = " ".join(_plain(str(word)) for word in words)
-    real = [str(word).replace("scratch/", f"{SCRATCH.name}/") for word in words]
+    real = [str(word).replace("scratch/", f"{_scratch().name}/") for word in words]
     command = [sys.executable if word == "python" else word for word in real]
     if workers:
         command[2:2] = ["--stall-timeout", "70"]
@@ -86,7 +92,7 @@ def changed_step(name):
     """Write a step with a mistake put in, see ``mistakes.py``; return its path."""
     from programs.own.mistakes import changed
 
-    path = Path(SCRATCH.name, f"{name.replace(' ', '_')}.py")
+    path = Path(_scratch().name, f"{name.replace(' ', '_')}.py")
     path.write_text(changed(name), encoding="utf-8")
     return path
 
@@ -95,11 +101,11 @@ def distance(one, other):
     """Return the largest difference between the parameters in two files of ``scratch/``."""
     import mxnet as mx
 
-    saved = [mx.nd.load(str(Path(SCRATCH.name, name))) for name in (one, other)]
+    saved = [mx.nd.load(str(Path(_scratch().name, name))) for name in (one, other)]
     return max(float(abs(saved[0][key] - saved[1][key]).max().asscalar()) for key in saved[0])
 
 
 def _plain(text):
     """Leave out the folders of this machine."""
-    text = text.replace(SCRATCH.name, "scratch")
+    text = text.replace(_scratch().name, "scratch")
     return text.replace(f"{ROOT}{os.sep}", "")

@@ -19,7 +19,7 @@ assert len(set(manifest["worker_steps"])) == 1  # all stopped after the same ste
 assert manifest["epoch"] * STEPS + manifest["step"] < len(whole)
 assert set(kinds) == {"optimizer", "lookahead", "statistics"}
 assert kinds["optimizer"] == 2 * kinds["lookahead"]  # Adam's moments
-files = sorted(path.name for path in failing_jobs.FOLDER.glob("undisturbed-*[lse]"))
+files = sorted(path.name for path in (failing_jobs.ROOT / OUT).glob("undisturbed-*[lse]"))
 assert len([name for name in files if "-0003" in name]) == 2  # .params, .state; and .json
 for name in ("stopped", "killed", "cut"):
     assert difference("undisturbed", name) == 0, name
