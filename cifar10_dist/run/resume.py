@@ -3,13 +3,7 @@
 from dataclasses import dataclass, field
 
 from gluon_dist.checkpoint import files
-from gluon_dist.checkpoint.candidates import (
-    Wanted,
-    find_candidates,
-    first_usable,
-    load_into,
-    place_of,
-)
+from gluon_dist.checkpoint.candidates import place_of
 from gluon_dist.checkpoint.manifest import Manifest
 from gluon_dist.checkpoint.parameters import load
 from gluon_dist.checkpoint.statistics import restore_statistics
@@ -18,6 +12,7 @@ from gluon_dist.common.messages import report, warn
 from gluon_dist.setup import environment
 
 from command_line.options import STEERING
+from run.candidates import Wanted, find_candidates, read_first
 
 SEEDED = "each step"  # how random numbers were seeded that a training draws
 
@@ -75,7 +70,7 @@ class Start:
         """Put the optimizer's state back, and within an epoch each device's statistics."""
         trainer.restore_state(self.manifest.program.get("optimizer"), self.arrays)
         if "statistics" in self.arrays:
-            devices = workers.all_gather([len(trainer.devices)]).ravel().astype(int).tolist()
+            devices = workers.all_gather_int(len(trainer.devices))
             if devices == self.manifest.devices:  # else the mean stays, from the parameters
                 restore_statistics(net, self.arrays["statistics"], workers.rank)
         self.arrays = {}
@@ -146,11 +141,11 @@ def _find_start(args, facts, net, workers):
                 "--resume auto would go on from them"
             )
         return Start(facts)
-    entries, goes_on = find_candidates(wanted, facts["job"], workers)
+    entries, is_same_run = find_candidates(wanted, facts["job"], workers)
     name, text, params, state = "", "", b"", b""
     if workers.rank == 0 and entries:
-        (name, manifest), params, state = first_usable(entries, load_into(net, facts))
-        text = manifest.text()
+        entry, params, state = read_first(entries, net, facts)
+        name, text = entry.name, entry.manifest.text()
     name = workers.broadcast(name.encode()).decode()
     if not name:
         if workers.rank == 0:
@@ -163,7 +158,7 @@ def _find_start(args, facts, net, workers):
     step = manifest.steps_of(workers.rank, workers.count)
     start = Start(facts, manifest.epoch, step, name, manifest=manifest)
     start.arrays = files.parse_state(state)
-    if goes_on:
+    if is_same_run:
         start.run = manifest.run
     return start
 

@@ -2,22 +2,20 @@
 
 from collections import deque
 
-from gluon_dist.checkpoint.saver import Saver
 from gluon_dist.common.finite import check_parameters, warn_of_scores
 from gluon_dist.common.messages import report, warn
 
 import numpy as np
 
 from command_line.options import explain_defaults
-from networks.by_name import network_json
 from run.metrics import gradient_norm, run_name, train_results
 from run.profiling import profiled
 from run.progress import Progress
+from run.saver import Saver
 from run.seeds import draws_numbers, seed_step
 from run.slow_worker import SlowWorker
 from run.summary import Summary
 from run.trainer import explain_choices
-from run.versions import all_versions
 
 STEPS_AHEAD = 2  # that Python may queue before MXNet has computed them
 # What a worker tells the others of an epoch.
@@ -60,10 +58,8 @@ class TrainingRun:
             args.model_prefix,
             period=args.save_period,
             keep=args.keep,
-            facts=dict(start.facts, versions=all_versions()),
             start=start,
             net=net,
-            symbol=network_json(net) if args.model_prefix else None,
             trainer=trainer,
             workers=workers,
             session=session,

@@ -5,7 +5,6 @@ import shlex
 import shutil
 
 from gluon_dist.checkpoint import files as checkpoint
-from gluon_dist.checkpoint.candidates import first_usable, load_into
 from gluon_dist.common.errors import UsageError
 
 import mxnet as mx
@@ -18,6 +17,7 @@ from launching import ROOT, TRAIN, accuracies, launch, train
 from networks.by_name import get_network, network_json
 from old_example import SCALING, accuracy_of, batches, old_resnet, plain, train_with_module
 from restarting import params
+from run.candidates import read_first
 from sources import synthetic
 
 TIME_BUDGET_S = 60
@@ -66,7 +66,7 @@ def go_on(folder, prefix, *options, workers=0):
 def read(network, prefix):
     """The network of a checkpoint, as the program reads it."""
     net = get_network(str(network), 10, (3, 32, 32), [mx.cpu()])
-    first_usable(checkpoint.find(str(prefix)), load_into(net, {}))
+    read_first(checkpoint.find(str(prefix)), net, {})
     return net
 
 

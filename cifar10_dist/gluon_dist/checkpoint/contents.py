@@ -53,7 +53,7 @@ class Contents:
 
     def count_devices(self):
         """Return how many devices each worker has; all make this call."""
-        return self._workers.all_gather([len(self.devices)]).ravel().astype(int).tolist()
+        return self._workers.all_gather_int(len(self.devices))
 
     def collect(self, is_within_epoch, is_wanted):
         """Take copies of what changes, for a thread to write; all workers make this call.

@@ -314,7 +314,7 @@ class Checkpoint:
         if is_for_this:
             self._open()
         compare(self._workers, "Checkpoint.save")
-        steps = self._workers.all_gather([step]).ravel().astype(int).tolist()
+        steps = self._workers.all_gather_int(step)
         devices = self._contents.count_devices()
         if self._writer is not None:
             self._writer.wait()

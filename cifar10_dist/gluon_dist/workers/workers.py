@@ -52,6 +52,10 @@ class Workers:
         """Give every worker the vectors of all, shape (workers, n), float64."""
         return self.collectives.all_gather(np.asarray(values, np.float64))
 
+    def all_gather_int(self, number):
+        """Give every worker the whole numbers of all, a list in the order of the ranks."""
+        return self.all_gather([number]).ravel().astype(int).tolist()
+
     def broadcast(self, content):
         """Give every worker the bytes of worker 0; what the others pass is not looked at."""
         if self.count == 1:

@@ -1,4 +1,4 @@
-"""When and what to save: copies at once, files by a thread while the training goes on."""
+"""When the training is saved, and what: arrays are copied at once, a thread writes the files."""
 
 from gluon_dist.checkpoint.manifest import Manifest
 from gluon_dist.checkpoint.parameters import with_kinds
@@ -8,6 +8,9 @@ from gluon_dist.common.messages import report, warn
 from gluon_dist.contract import SAVED
 
 import mxnet as mx
+
+from networks.by_name import network_json
+from run.versions import all_versions
 
 
 class Saver:
@@ -21,35 +24,32 @@ class Saver:
         Epochs between two checkpoints.
     keep : int or None
         Checkpoints of this run that stay; None: all.
-    facts : dict
-        What each manifest says besides: options, data, numbers of steps, versions.
     start : run.resume.Start
-        A resumed run keeps its name.
+        Has the name of the run, and the facts that each manifest states.
     net : mxnet.gluon.HybridBlock
-    symbol : str
-        The network in MXNet's JSON.
     trainer : gluon_dist.Trainer
     workers : Workers
     session : gluon_dist.checkpoint.session.Session
     """
 
-    def __init__(self, prefix, period, keep, facts, start, net, symbol, trainer, workers, session):
+    def __init__(self, prefix, period, keep, start, net, trainer, workers, session):
         self._prefix, self._period = prefix, period
-        self._net, self._symbol, self._trainer, self._workers = net, symbol, trainer, workers
+        self._net, self._trainer, self._workers = net, trainer, workers
         self._stopper, self._is_stopped = session.stopper, False
         self._writer = Writer(prefix, keep, start.run, session, start.name)
         if not self._prefix:
             return
         self._stopper.watch_training(workers)
-        self._devices = workers.all_gather([len(trainer.devices)]).ravel().astype(int).tolist()
-        self._facts = dict(facts)
+        self._symbol = network_json(net)
+        self._devices = workers.all_gather_int(len(trainer.devices))
+        self._facts = dict(start.facts, versions=all_versions())
         self._job = self._facts.pop("job", "")
         if trainer.unsaved and workers.rank == 0:
             warn(trainer.unsaved)
 
     @property
     def newest(self):
-        """The newest checkpoint that is there, on worker 0; None if there is none."""
+        """The name of the newest checkpoint, on worker 0; None before the first."""
         return self._writer.newest if self._prefix else None
 
     def stopped_within(self, epoch, steps):
@@ -63,11 +63,12 @@ class Saver:
         Returns
         -------
         bool
-            The same on all; in ``dist_async`` not all of them stop after the same step.
+            Whether it was saved, the same on all. In ``dist_async`` the workers may stop after
+            different steps.
         """
         if not self._prefix:
             return False
-        worker_steps = self._workers.all_gather([steps]).ravel().astype(int).tolist()
+        worker_steps = self._workers.all_gather_int(steps)
         if min(worker_steps) == self._facts["steps_per_epoch"]:
             return False
         self._is_stopped = True
@@ -103,7 +104,7 @@ class Saver:
         return 1 if failed else SAVED if self._is_stopped else 0
 
     def _save(self, epoch, worker_steps=(), **facts):
-        """Take copies, so that the training may go on at once, and let a thread write them."""
+        """Copy what is saved and let a thread write it: the training continues at once."""
         step = min(worker_steps, default=0)
         statistics = gather_statistics(self._net, self._workers) if step else None
         if self._workers.rank > 0:
