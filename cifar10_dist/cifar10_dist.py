@@ -69,7 +69,7 @@ def train(args, session):
     net = create_network(args, ctx, images)
     start = begin_or_resume(args, settings, net, workers, train_loader, session)
     if start.is_end(args.num_epochs, args.target_accuracy):
-        gd.barrier()  # nobody leaves while others still need the servers
+        gd.barrier()  # no worker exits while another one needs the servers
         return 0
     use_mixed_precision(args.dtype)  # unless it is float32
     trainer = create_trainer(args, net, workers, start.steps_per_epoch, start.steps_done)
@@ -86,7 +86,7 @@ def train(args, session):
             outputs = forward_backward(net, loss, data, labels, divisor)
             trainer.step(1)  # adds gradients up over devices and workers, and updates the weights
             run.step_done(outputs, labels)
-        trainer.pull_weights()  # dist_async: others have moved them on the servers
+        trainer.pull_weights()  # dist_async: other workers have updated them on the servers
         if run.save_if_stopped(epoch):
             break
         gd.average_statistics(net)  # of BatchNorm, which each device has moved for itself

@@ -1,4 +1,4 @@
-"""What a worker trains on, batch by batch, and its share of the test set."""
+"""The batches that a worker trains on, and its part of the test set."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from sources.transform import Transform, memory_of
 
 
 def create_loaders(args, images, workers):
-    """Create the loaders of this worker's part of the training set and of the test set.
+    """Return the loaders of this worker's part of the training set and of the test set.
 
     Parameters
     ----------
@@ -33,14 +33,14 @@ def create_loaders(args, images, workers):
     UsageError
         If there are fewer examples than one step of all workers takes.
     """
-    train_images, train_labels, test_images, test_labels = images.arrays
     share = args.batch_size, workers.count, workers.rank
-    train = TrainLoader(train_images, train_labels, *share, args.seed, images.transform)
-    test = EvalLoader(test_images, test_labels, *share, images.transform)
-    if len(train_labels) < train.global_batch_size:
+    train = TrainLoader(*images.train, *share, args.seed, images.transform)
+    test = EvalLoader(*images.test, *share, images.transform)
+    available = len(images.train.labels)
+    if available < train.global_batch_size:
         raise UsageError(
             f"--batch-size {args.batch_size}: a step of {workers.count} worker(s) takes "
-            f"{train.global_batch_size} examples, and there are {len(train_labels)} ({images.name})"
+            f"{train.global_batch_size} examples, and there are {available} ({images.name})"
         )
     return (RepeatedBatch(train) if args.benchmark else train), test
 
@@ -72,17 +72,19 @@ class TrainLoader:
     labels : ndarray of int, shape (N,)
     batch_size : int
         Examples of one worker in one step.
-    num_workers, rank : int
-        How many workers share the examples, and which this is.
+    num_parts, part_index : int
+        How many workers share a batch, and which of them this is.
     seed : int
         Seed of the order and of the augmentation.
     transform : Transform
     """
 
-    def __init__(self, images, labels, batch_size, num_workers=1, rank=0, seed=0, transform=None):
+    def __init__(
+        self, images, labels, batch_size, num_parts=1, part_index=0, seed=0, transform=None
+    ):
         self.images, self.labels = images, labels
-        self.global_batch_size = batch_size * num_workers
-        self.num_workers, self.rank, self.seed = num_workers, rank, seed
+        self.global_batch_size = batch_size * num_parts
+        self.num_parts, self.part_index, self.seed = num_parts, part_index, seed
         self.transform = transform or Transform()
 
     def __len__(self):
@@ -97,7 +99,7 @@ class TrainLoader:
         """Yield the :class:`Batch` of every step of an epoch from ``first_step`` on."""
         length = len(self.labels)
         order = epoch_permutation(length, self.seed, epoch)
-        sampler = GlobalBatchSampler(order, self.global_batch_size, self.num_workers, self.rank)
+        sampler = GlobalBatchSampler(order, self.global_batch_size, self.num_parts, self.part_index)
         draws = self.transform.draw(length, self.seed, epoch)
         steps = islice(sampler.batches(), first_step, None)
         return (self._batch(indices, size, draws) for indices, size in steps)
@@ -112,9 +114,9 @@ class TrainLoader:
 class EvalLoader:
     """This worker's share of the test set, in order; parameters as for :class:`TrainLoader`."""
 
-    def __init__(self, images, labels, batch_size, num_workers=1, rank=0, transform=None):
+    def __init__(self, images, labels, batch_size, num_parts=1, part_index=0, transform=None):
         self.images, self.labels = images, labels
-        self.start, self.stop = split_range(len(labels), num_workers, rank)
+        self.start, self.stop = split_range(len(labels), num_parts, part_index)
         self.batch_size = batch_size
         self.transform = transform or Transform()
 

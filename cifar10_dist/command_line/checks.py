@@ -20,7 +20,7 @@ def check(args, given):
     Parameters
     ----------
     args, given : argparse.Namespace
-        All values, and those that the command line has, None for the others.
+        All values; and only those of the command line, None for flags that it leaves out.
 
     Raises
     ------

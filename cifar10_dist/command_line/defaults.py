@@ -7,7 +7,7 @@ from gluon_dist.setup.environment import is_first_worker, is_launched, max_resta
 
 from command_line.flags import ALL, WITHOUT_EFFECT, attribute_of
 
-# The defaults with --network fast, where they are others; None: see `fill_in`.
+# The defaults that --network fast replaces; None: see `fill_in`.
 FAST = {
     "pad_size": 2,
     "random_crop": 1,
@@ -25,7 +25,7 @@ FAST = {
     "lookahead": 5,
     "flip_test": "last",
 }
-# The defaults of MXNet's older examples, of flags that one of their command lines may rely on.
+# Defaults of MXNet's older examples that differ from ours.
 OLDER = {
     "--rgb-mean": "123.68,116.779,103.939",
     "--rgb-std": "1,1,1",
@@ -35,46 +35,46 @@ OLDER = {
 
 
 def fill_in(given):
-    """Return all values: those given (not None), and the defaults of the others."""
+    """Return all values: those given, and the defaults of flags that are None in ``given``."""
     is_fast = given.network == "fast"
     defaults = {flag.attribute: flag.default for flag in ALL}
     if is_fast:
         defaults.update(FAST)
-    a = argparse.Namespace(**vars(given))
+    args = argparse.Namespace(**vars(given))
     for flag in ALL:
         if flag.of(given) is None:
             default = defaults[flag.attribute]
             is_text = isinstance(default, str) and callable(flag.takes)
-            setattr(a, flag.attribute, flag.takes(default) if is_text else default)
-    if a.kv_store is None:
-        a.kv_store = "dist" if is_launched() else "device"
-    if a.lr_schedule is None:
+            setattr(args, flag.attribute, flag.takes(default) if is_text else default)
+    if args.kv_store is None:
+        args.kv_store = "dist" if is_launched() else "device"
+    if args.lr_schedule is None:
         without_steps = "onecycle" if is_fast else "constant"
-        a.lr_schedule = "step" if a.lr_step_epochs else without_steps
-    if a.warmup_epochs is None:
-        a.warmup_epochs = 0.23 * a.num_epochs
-    if a.lr_scale is None:
-        in_step = "linear" if is_fast else "none"
-        a.lr_scale = "staleness" if a.kv_store == "dist_async" else in_step
-    if a.resume is None:
-        by_itself = max_restarts() and a.model_prefix and a.load_epoch is None
-        a.resume = "auto" if by_itself else "none"
-    return a
+        args.lr_schedule = "step" if args.lr_step_epochs else without_steps
+    if args.warmup_epochs is None:
+        args.warmup_epochs = 0.23 * args.num_epochs
+    if args.lr_scale is None:
+        synchronous = "linear" if is_fast else "none"
+        args.lr_scale = "staleness" if args.kv_store == "dist_async" else synchronous
+    if args.resume is None:
+        is_restartable = max_restarts() and args.model_prefix and args.load_epoch is None
+        args.resume = "auto" if is_restartable else "none"
+    return args
 
 
 def warn_of_older_examples(given):
-    """Tell of flags without effect, and of defaults that MXNet's older examples did not have."""
+    """Warn of flags without effect, and of defaults that differ from MXNet's older examples."""
     useless = [name for name in WITHOUT_EFFECT if hasattr(given, attribute_of(name))]
     if useless:
         warn(f"no effect here: {' '.join(useless)}")
     missing = [] if given.network == "fast" else list(_missing_partners(given))
-    others = [f"{f.name} {f.default} (there {OLDER[f.name]})" for f in ALL if f.name in missing]
-    if others and is_first_worker():
-        warn(f"other defaults than in MXNet's older examples: {', '.join(others)}")
+    differing = [f"{f.name} {f.default} (there {OLDER[f.name]})" for f in ALL if f.name in missing]
+    if differing and is_first_worker():
+        warn(f"other defaults than in MXNet's older examples: {', '.join(differing)}")
 
 
 def _missing_partners(given):
-    """Yield flags of the older examples that are missing beside one that is given."""
+    """Yield flags that are not given, though a flag that goes with them is."""
     if given.rgb_std and not given.rgb_mean:
         yield "--rgb-mean"
     if given.rgb_mean and not given.rgb_std:

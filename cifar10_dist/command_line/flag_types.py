@@ -3,7 +3,7 @@
 import argparse
 
 HIGHEST = 2**31 - 1  # MXNet keeps whole numbers in 32 bits
-SMALL, LARGE = 1e-30, 1e30  # and others, too: 1e-38 to 1e38; products of two or three must fit
+SMALL, LARGE = 1e-30, 1e30  # float32 reaches from 1e-38 to 1e38: room for factors
 
 
 def _value(kind, fits, what):
@@ -31,7 +31,7 @@ def _values(kind, fits, what):
 
 
 def compression(text):
-    """Take fp16 or 2bit, or none, which is as if the flag were not there."""
+    """Return "fp16" or "2bit"; None for "none"."""
     if text not in ("none", "fp16", "2bit"):
         raise argparse.ArgumentTypeError(f"{text!r} is not none, fp16 or 2bit")
     return None if text == "none" else text

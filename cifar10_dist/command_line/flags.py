@@ -33,7 +33,7 @@ class Flag:
     shown: Any  # what --help calls the value; None: it lists the possible values
     help: str
     alone: Any = None  # the value if only the flag is given, of flags that may stand alone
-    steers: bool = False  # changes the course of a training: one that is resumed warns
+    steers: bool = False  # changes the training: a resumed one warns if the value differs
     may_differ: bool = False  # from worker to worker
 
     @property

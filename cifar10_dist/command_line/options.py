@@ -1,4 +1,4 @@
-"""What is told of the options: to other workers, to a checkpoint, to the user."""
+"""The options as texts: for the comparison of workers, for checkpoints, for the user."""
 
 import hashlib
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 from command_line.defaults import FAST
 from command_line.flags import ALL, FLAGS
 
-# A line that names several flags begins with those of the training: the optimizer, its rate, ...
-_TOLD = sorted(ALL, key=lambda flag: flag not in FLAGS["training"])
-STEERING = [flag.name for flag in _TOLD if flag.steers]  # the course of a training
+# The order of flags in a line for the user: the optimizer, its rate and the like come first.
+_ORDERED = sorted(ALL, key=lambda flag: flag not in FLAGS["training"])
+STEERING = [flag.name for flag in _ORDERED if flag.steers]
 
 
 def options_of(args):
@@ -24,7 +24,7 @@ def options_of(args):
         Such as ``{"--lr": "0.001", ...}``.
     """
     texts = {flag.name: str(flag.of(args)) for flag in ALL if not flag.may_differ}
-    if args.network.endswith(".json"):  # whose content counts
+    if args.network.endswith(".json"):  # the path may differ, the content may not
         digest = hashlib.sha256(Path(args.network).read_bytes()).hexdigest()
         texts["--network"] = f"a file with SHA-256 {digest[:12]}"
     texts["--model-prefix"] = "given" if args.model_prefix else "not given"
@@ -34,9 +34,9 @@ def options_of(args):
 
 
 def explain_defaults(args):
-    """Yield a line on the defaults that ``--network fast`` sets, with the values they have now."""
+    """Yield a line with the options that ``--network fast`` sets, and their present values."""
     if args.network == "fast":
-        flags = [flag for flag in _TOLD if flag.attribute in FAST]
+        flags = [flag for flag in _ORDERED if flag.attribute in FAST]
         chosen = [f"{flag.name} {_as_text(flag.of(args))}" for flag in flags]
         yield f"--network fast trains with {' '.join(chosen)}"
 

@@ -30,12 +30,12 @@ saving everything, start me again; any other: failed.
 
 
 def parse_args(argv=None):
-    """Read and check the command line, and fill in what it leaves open.
+    """Return the values of all flags, read from the command line, completed and checked.
 
     Returns
     -------
     argparse.Namespace
-        The value of each flag. It is not written into afterwards.
+        Nobody writes into it afterwards.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def _create_parser():
 
 
 def _suggestion(name):
-    """Return which flag may have been meant, or that ``--help`` tells."""
+    """Return the end of the message: a flag that is spelt alike, or ``--help``."""
     names = [*WITHOUT_EFFECT, *(n for flag in ALL for n in flag.names.split())]
     near = difflib.get_close_matches(name.lower(), names, 1, 0.7)
     return f"; did you mean {near[0]}?" if near else "; --help lists the flags"

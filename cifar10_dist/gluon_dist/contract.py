@@ -23,14 +23,14 @@ LOCAL_WORKERS = "LAUNCH_LOCAL_WORKERS"  # workers on this host
 LOCAL_RANK = "LAUNCH_LOCAL_RANK"  # this worker's place among them, from 0
 RANK = "LAUNCH_WORKER_ID"
 IGNORE_ERRORS = "LAUNCH_IGNORE_SERVER_ERRORS"  # of updates
-PROGRESS = "LAUNCH_PROGRESS"  # workers are to show a bar: the launcher draws it on its terminal
-PREPARED = "LAUNCH_PREPARED"  # a file: the process that MXNet was made ready in writes its number
+PROGRESS = "LAUNCH_PROGRESS"  # workers show a bar: the launcher draws it on its terminal
+PREPARED = "LAUNCH_PREPARED"  # a file: the worker writes its process number there
 
 # Exit statuses.
 USAGE = 2  # the command line is wrong
-SAVED = 75  # stopped on request, after saving all that there was: start me again
+SAVED = 75  # stopped on request after saving: start the job again
 
-SAVE_GRACE_S = 15  # what workers get to save in, unless --grace says otherwise
+SAVE_GRACE_S = 15  # seconds in which workers may save, unless --grace says otherwise
 
 # A checkpoint is PREFIX-TAG with these endings. The manifest names the other files.
 MANIFEST_ENDING = ".json"

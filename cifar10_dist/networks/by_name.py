@@ -21,7 +21,7 @@ FAILURES = (
 
 
 def get_network(name, num_classes, image_shape, ctx=None, num_layers=None):
-    """Get a network that takes images of a shape, ready to train.
+    """Return a network that takes images of a shape, ready to train.
 
     Parameters
     ----------
@@ -68,13 +68,13 @@ def get_network(name, num_classes, image_shape, ctx=None, num_layers=None):
 
 def hybridize(net, ctx):
     """Let MXNet compile the network at its first use, for batches of one shape."""
-    # MXNet tells of gradients after so many operators; on GPUs its 15 are kept (untried).
+    # MXNet hands gradients out after so many operators; GPUs keep its default, 15 (not tried).
     bulk = {"backward_bulk_size": 4} if ctx[0].device_type == "cpu" else {}
     net.hybridize(static_alloc=True, static_shape=True, **bulk)
 
 
 def _checked(name, num_classes, image_shape, num_layers):
-    """The network, if it can be trained on images of this shape."""
+    """Return the network if it can be trained on images of this shape; else raise."""
     with mx.name.NameManager():  # parameter names that do not depend on what was created before
         net = _named(name, num_classes, image_shape, num_layers)
     try:
@@ -102,7 +102,7 @@ def _trace(net, image_shape):
 
 
 def _why_not(name, num_classes, image_shape, num_layers, error):
-    """Say what a network takes instead, found by trying; else why it failed."""
+    """Return which shape a network takes instead, found by trying; else why it failed."""
     from networks.of_gluoncv import network_of_gluoncv
 
     refused = f"--network {name}: does not take images of --image-shape {_text(image_shape)}"
@@ -125,8 +125,7 @@ def _text(image_shape):
 def network_json(net):
     """Return the network as MXNet's ``-symbol.json``, the same text at any time of a training.
 
-    MXNet writes into the file how often the network was built before. Nobody needs those counts;
-    they are set to zero.
+    MXNet also writes how often the network was built before: these counts are set to zero.
     """
     with mx.name.NameManager(), as_convolutions(net):
         graph = json.loads(net(mx.sym.var("data")).tojson())  # without the casts of --dtype
@@ -153,7 +152,7 @@ def _ask_for_gradient(net, images):
 
 
 def _named(name, num_classes, image_shape, num_layers):
-    """The network of this name, as its file makes it."""
+    """Return the network of this name, its parameters not drawn yet."""
     if num_layers is not None and name != "resnet":
         raise UsageError(f"--num-layers goes with --network resnet, not {name}")
     if name == "fast":

@@ -46,7 +46,7 @@ class SymbolNetwork(mx.gluon.SymbolBlock):
 
 
 class _ByShape(mx.init.Initializer):
-    """Draw weights as ``Xavier`` does; vectors begin as MXNet's layers have them, with 1 or 0."""
+    """Draws weights as ``Xavier`` does; vectors begin with 1 or 0, as in MXNet's layers."""
 
     def _init_weight(self, name, arr):
         if arr.ndim > 1:
@@ -56,7 +56,7 @@ class _ByShape(mx.init.Initializer):
 
 
 def read_symbol(path):
-    """Read a symbol's file; casts do nothing, as MXNet computes in float16 on GPUs only.
+    """Return the symbol in a file, without its casts: MXNet has float16 on GPUs only.
 
     Returns
     -------

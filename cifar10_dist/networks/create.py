@@ -7,7 +7,7 @@ from networks.fast import num_to_whiten
 
 
 def create_network(args, ctx, images):
-    """Create the network, with the same weights on every device of every worker.
+    """Return the network, with the same weights on every device of every worker.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class FastNetwork(HybridBlock):
         self.classes = classes
         with self.name_scope():
             patterns = 2 * min(PATTERNS, channels * PATCH**2)
-            # Nothing is learned here, not even a bias, so that backward need not reach this layer.
+            # Nothing is learned here, not even a bias: backward need not reach this layer.
             self.whitening = nn.Conv2D(patterns, PATCH, in_channels=channels, use_bias=False)
             self.whitening.weight.grad_req = "null"
             self.body = nn.HybridSequential(prefix="")
@@ -73,7 +73,7 @@ class FastNetwork(HybridBlock):
                 param.wd_mult = 1 / BIAS_LR
 
     def hybrid_forward(self, F, x):
-        """Map (n, C, H, W) to scores (n, classes)."""
+        """Return the scores, shape (n, classes), of images (n, C, H, W)."""
         return self.output(self.body(self.whitening(x))) / 9
 
     def whiten(self, images):

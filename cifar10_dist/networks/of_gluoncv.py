@@ -1,4 +1,4 @@
-"""Networks of GluonCV's model zoo, built from nothing: without weights that were trained before."""
+"""Networks of GluonCV's model zoo, without pretrained weights."""
 
 import contextlib
 from functools import partial
@@ -11,18 +11,18 @@ from gluoncv.nn.dropblock import set_drop_prob
 
 
 def network_of_gluoncv(name, num_classes=None):
-    """Build a network of GluonCV's.
+    """Return a network of GluonCV's, its parameters not drawn yet.
 
     Parameters
     ----------
     name : str
     num_classes : int, optional
-        Default: as many as it has there. Some networks have no others.
+        Default: GluonCV's own number, which some networks cannot change.
 
     Raises
     ------
     UsageError
-        If there is no such network, or GluonCV cannot build it from nothing.
+        If there is no such network, or GluonCV has it with pretrained weights only.
     """
     if name.lower() not in get_model_list():
         raise UsageError(
@@ -48,12 +48,12 @@ def network_of_gluoncv(name, num_classes=None):
 
 
 class _Weights(Exception):
-    """A network asked for a file of weights."""
+    """A network asked for pretrained weights."""
 
 
 @contextlib.contextmanager
 def _without_weights():
-    """Let a network that asks for a file of weights raise."""
+    """Make a request for pretrained weights raise :class:`_Weights`."""
 
     def refuse(*args, **kwargs):
         raise _Weights

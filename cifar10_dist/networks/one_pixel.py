@@ -15,7 +15,7 @@ from mxnet.gluon import nn
 
 
 def product(block, F, x, weight, bias=None):
-    """Multiply every image with every kernel: n images (n, C, H, W) to (n, channels, 1, 1).
+    """Return the products of every image with every kernel, shape (n, channels, 1, 1).
 
     It takes the place of a convolution's ``hybrid_forward``. ``block.seen`` is the part of the
     kernel that lies on the image: (begin, end) of its rows and of its columns. The rest of the

@@ -22,7 +22,7 @@ IMAGENET = {
 
 
 def create_resnet(num_layers, num_classes, height):
-    """Create a ResNet whose parameters are not drawn yet.
+    """Return a ResNet whose parameters are not drawn yet.
 
     Parameters
     ----------

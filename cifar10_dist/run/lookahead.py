@@ -4,7 +4,7 @@ import mxnet as mx
 
 
 class Lookahead:
-    """A moving average of the weights; every ``period`` steps the weights are set back to it.
+    """A moving average of the weights, to which the weights are reset every ``period`` steps.
 
     Zhang et al. 2019, arXiv 1907.08610, with the schedule of Jordan 2024, arXiv 2404.00498: at
     first the average follows the weights closely, later more and more slowly.
@@ -24,7 +24,7 @@ class Lookahead:
         self.arrays = {}  # name: the average, on each device
 
     def step(self, number):
-        """If it is time after step ``number`` (from 1), move the average, and the weights to it."""
+        """After step ``number`` (from 1): if it is due, update the average and copy it back."""
         is_last = number == self._num_steps
         if number % self._period and not is_last:
             return

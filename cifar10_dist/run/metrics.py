@@ -1,4 +1,4 @@
-"""``--log-dir``: what is kept of each epoch, for TensorBoard and as ``metrics.jsonl``."""
+"""``--log-dir``: numbers of each epoch, for TensorBoard and in ``metrics.jsonl``."""
 
 import contextlib
 import glob
@@ -16,9 +16,9 @@ FILE = "metrics.jsonl"
 
 
 def run_name(args, num_workers, num_devices):
-    """Return a name that tells runs apart, such as ``resnet20-2workers-1device-batch128-float32``.
+    """Return a name of the run, such as ``resnet20-2workers-1device-batch128-float32``.
 
-    The batch size is that of one worker, and the devices are, too.
+    Devices and batch size are those of one worker.
     """
     network = f"{os.path.basename(args.network)}{args.num_layers or ''}"
     counts = ((num_workers, "worker"), (num_devices, "device"))
@@ -44,20 +44,23 @@ def train_results(counts, top_k):
 
     Parameters
     ----------
-    counts : array_like, shape (4,)
-        Right, right among the first ``top_k``, summed loss, and examples.
+    counts : run.scores.Counts
+        Of all workers.
+    top_k : int
+        0: leave the top-k accuracy out.
     """
-    right, among, loss, num_examples = counts
-    num_examples = max(num_examples, 1)
-    results = {"train_accuracy": right / num_examples, "train_loss": loss / num_examples}
-    return {**results, "train_top_k_accuracy": among / num_examples} if top_k else results
+    examples = max(counts.examples, 1)
+    results = {"train_accuracy": counts.right / examples, "train_loss": counts.loss / examples}
+    if top_k:
+        results["train_top_k_accuracy"] = counts.right_top_k / examples
+    return results
 
 
 class Metrics:
-    """Writes a row of numbers for each epoch; a disk that is full does not end the training.
+    """Writes a row of numbers for each epoch; a full disk does not end the training.
 
-    A training that goes on continues its files. What was written after its checkpoint goes: these
-    epochs come again. Files of another training move to a folder of their own, ``earlier-1``.
+    A resumed training appends to its files. Rows after its checkpoint are removed, as these epochs
+    are trained again. Files of another training are moved to the folder ``earlier-1``.
 
     Parameters
     ----------
@@ -73,25 +76,25 @@ class Metrics:
     """
 
     def __init__(self, log_dir, start):
-        # Slow to import, and needed here only. Not its SummaryWriter: a thread of that writes, dies
-        # when the disk is full, and the training would wait for it for ever.
+        # Imported here because it is slow. SummaryWriter is not used: its thread dies when the disk
+        # is full, and the training would wait for it for ever.
         from tensorboardX.event_file_writer import EventsWriter
 
         path = os.path.join(log_dir, FILE)
         self._names = {"run": start.run, "job": environment.job_id()}
         try:
             os.makedirs(log_dir, exist_ok=True)
-            goes_on = os.path.isfile(path) and _go_on(path, start)
+            continues = os.path.isfile(path) and _continue(path, start)
             self.file = open(path, "a", encoding="utf-8")  # noqa: SIM115  see close
-            # Its name is new also within a second of another try.
+            # Nanoseconds: two tries may begin within one second.
             self.events = EventsWriter(os.path.join(log_dir, "events"), f".{time.time_ns()}")
-            if goes_on:
+            if continues:
                 self.events.write_event(_beginning(start.epoch))
         except OSError as error:
             raise UsageError(f"--log-dir {log_dir}: cannot be written: {error.strerror}") from None
 
     def write(self, epoch, row):
-        """Keep an epoch's numbers, by name."""
+        """Write an epoch's numbers, by name."""
         try:
             known = {k: v if math.isfinite(v) else None for k, v in row.items()}  # JSON has no NaN
             print(json.dumps({**known, **self._names}), file=self.file, flush=True)
@@ -103,12 +106,12 @@ class Metrics:
     def close(self):
         """Close the files."""
         for file in self.events, self.file:
-            with contextlib.suppress(OSError):  # told already
+            with contextlib.suppress(OSError):  # `write` has warned
                 file.close()
 
 
-def _go_on(path, start):
-    """Cut off what a training has lost and return True, or move another training's files away."""
+def _continue(path, start):
+    """Return whether the file is of this training: then cut it, else move it out of the way."""
     with open(path, "rb+") as file:
         lines = file.readlines()
         rows = [_row(line) for line in lines]
@@ -124,12 +127,12 @@ def _go_on(path, start):
 
 
 def _is_of_this_job(row):
-    """Tell whether a try of this job wrote a row, before the launcher started it again."""
+    """Tell whether an earlier try of this launcher's job wrote a row."""
     return environment.is_restarted() and row.get("job") == environment.job_id()
 
 
 def _row(line):
-    """Read a row; a line that is none, or only the half of one, is empty."""
+    """Return the row in a line; an empty one if the line is incomplete or not JSON."""
     try:
         return dict(json.loads(line))
     except (ValueError, TypeError):
@@ -149,7 +152,7 @@ def _move_away(path):
 
 
 def _beginning(epoch):
-    """Return the event at which TensorBoard forgets what it knows from this epoch on."""
+    """Return the event that makes TensorBoard drop what it has from this epoch on."""
     from tensorboardX.proto.event_pb2 import Event, SessionLog
 
     session = SessionLog(status=SessionLog.START)

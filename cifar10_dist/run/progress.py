@@ -1,4 +1,4 @@
-"""What is told about the training: lines, a bar, TensorBoard, a file of metrics."""
+"""Reports on the training: lines, a progress bar, TensorBoard, a file of metrics."""
 
 import resource
 import sys
@@ -14,7 +14,7 @@ from tqdm import tqdm
 from run.metrics import Metrics
 from run.scores import Scores
 
-QUEUED = 3  # steps that are asked for before the first is computed
+QUEUED = 3  # steps that Python queues before MXNet has computed the first
 FIRST = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<?]"  # without a rate
 
 
@@ -35,7 +35,7 @@ class Progress:
     start : run.resume.Start, optional
         Where the training begins, with log_dir.
     is_measured : bool
-        Whether to tell when the first batch is trained, which makes that step wait.
+        Whether to print when the first batch is trained; that step then waits for MXNet.
     top_k : int
         With log_dir, also count the examples whose label is among the ``top_k`` first; 0 for no.
     """
@@ -51,7 +51,7 @@ class Progress:
         top_k=0,
     ):
         self.is_first = rank == 0
-        self._tells_first = is_measured and self.is_first
+        self._times_first_batch = is_measured and self.is_first
         self.num_steps, self.disp_batches = num_steps, disp_batches
         self._bar = None
         self._metrics = Metrics(log_dir, start) if log_dir and self.is_first else None
@@ -65,10 +65,10 @@ class Progress:
 
     def batch_done(self, epoch, steps_done, outputs, labels):
         """Count a batch; now and then print MXNet's speed line, of this worker's examples."""
-        if self._tells_first:
+        if self._times_first_batch:
             mx.nd.waitall()
             self.say(f"First batch at {time.time():.3f}")
-            self._tells_first = False
+            self._times_first_batch = False
         self._scores.add(outputs, labels)
         self._steps += 1
         if self._bar is not None:
@@ -77,18 +77,18 @@ class Progress:
                 self._bar.close()
                 self._begin_bar(epoch, initial=steps_done)
         if steps_done % self.disp_batches == 0 or steps_done == self.num_steps:
-            seen, right = self._scores.collect()
+            new = self._scores.collect()
             seconds = time.time() - self._start
             if steps_done % self.disp_batches == 0 and self.is_first:
-                line = (
-                    f"Epoch[{epoch}] Batch [{steps_done}]\tSpeed: {seen / max(seconds, 1e-9):.2f}"
-                )
-                scored = f"\taccuracy={right / max(seen, 1):f}" if outputs else ""  # not --test-io
-                self.say(f"{line} samples/sec{scored}")
+                speed = new.examples / max(seconds, 1e-9)
+                line = f"Epoch[{epoch}] Batch [{steps_done}]\tSpeed: {speed:.2f} samples/sec"
+                if outputs:  # not with --test-io
+                    line += f"\taccuracy={new.right / max(new.examples, 1):f}"
+                self.say(line)
             self._start = time.time()
 
     def _begin_bar(self, epoch, form=None, initial=0):
-        """Begin a bar, whose rate counts from here: the first worker's, or each one's."""
+        """Begin a bar whose rate counts from now on; only worker 0 has one without a launcher."""
         is_alone = self.is_first and sys.stderr and sys.stderr.isatty()
         if is_alone or environment.shows_progress():
             self._bar = tqdm(
@@ -102,7 +102,7 @@ class Progress:
             )
 
     def read(self, batches):
-        """Yield from an iterator, and time how long it is waited for."""
+        """Yield from an iterator; add the time of waiting for it to ``seconds_reading``."""
         batches = iter(batches)
         while True:
             began = time.time()
@@ -113,13 +113,13 @@ class Progress:
             yield batch
 
     def trained(self):
-        """Stop the clock of an epoch's training, all of whose work is done.
+        """Return the seconds and counts of an epoch's training, which is complete.
 
         Returns
         -------
         seconds : float
-        counts : ndarray, shape (4,)
-            Of this worker's examples, see :class:`run.scores.Scores`.
+        counts : run.scores.Counts
+            Of this worker's examples.
         """
         self._trained_s = time.time() - self._epoch_start
         return self._trained_s, self._scores.counts

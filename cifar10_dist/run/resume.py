@@ -1,4 +1,4 @@
-"""Where a training begins: afresh, or from a checkpoint that worker 0 reads and hands to all."""
+"""Where a training begins: afresh, or from a checkpoint that worker 0 reads for all workers."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ from gluon_dist.setup import environment
 from command_line.options import STEERING
 from run.candidates import Wanted, find_candidates, read_first
 
-SEEDED = "each step"  # how random numbers were seeded that a training draws
+SEEDED = "each step"  # when the generator of random numbers is seeded
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Start:
     Attributes
     ----------
     facts : dict
-        What a checkpoint of this training says of it: ``job, options, data, seed, num_workers,
+        What a checkpoint states of this training: ``job, options, data, seed, num_workers,
         global_batch_size, steps_per_epoch, is_async, seeded``.
     epoch, step : int
         Finished epochs, and finished steps of the next; in ``dist_async`` each worker has a
@@ -32,7 +32,7 @@ class Start:
     name : str or None
         Of the checkpoint, ``PREFIX-0003``; None: the training begins afresh.
     run : str
-        A name for all tries of the same training.
+        The name of the run, the same after each restart.
     manifest : Manifest
     arrays : dict
         Of the checkpoint, see ``gluon_dist/checkpoint/files.py``.
@@ -58,7 +58,7 @@ class Start:
 
     @property
     def is_seeded_otherwise(self):
-        """Whether the steps of this epoch that are done were seeded in another way than now.
+        """Whether an older version seeded the finished steps of this epoch in another way.
 
         Older versions seeded each step with SGLD only.
         """
@@ -67,7 +67,7 @@ class Start:
         return self.step > 0 and not is_seeded_so
 
     def restore(self, trainer, net, workers):
-        """Put the optimizer's state back, and within an epoch each device's statistics."""
+        """Restore the optimizer's state, and within an epoch each device's BatchNorm statistics."""
         trainer.restore_state(self.manifest.program.get("optimizer"), self.arrays)
         if "statistics" in self.arrays:
             devices = workers.all_gather_int(len(trainer.devices))
@@ -76,17 +76,17 @@ class Start:
         self.arrays = {}
 
     def is_end(self, num_epochs, target_accuracy):
-        """Tell whether nothing is left to train: the end, or the target, was reached before."""
+        """Return whether the last epoch, or the target, was reached before: nothing is left."""
         reached = self.manifest.program.get("accuracy")
         target_reached = target_accuracy and reached is not None and reached >= target_accuracy
         return self.epoch >= num_epochs or bool(target_reached)
 
 
 def begin_or_resume(args, settings, net, workers, loader, session):
-    """Begin afresh, or load the checkpoint that the command line asks for, on every worker.
+    """Return where the training begins, and load the checkpoint if there is one.
 
-    All workers make this call. Only worker 0 reads files. A checkpoint that is broken, or of
-    something else, is named and the one before it is taken.
+    All workers make this call. Only worker 0 reads files. If a checkpoint is broken or does not
+    fit, a line names it and the one before it is taken.
 
     Parameters
     ----------
@@ -164,11 +164,11 @@ def _find_start(args, facts, net, workers):
 
 
 def _report(start):
-    """Say what is resumed, and what is not as it was."""
+    """Print what is resumed, and which options differ from the saved ones."""
     within = f" and {start.step} steps" if start.step else ""
     report(f"Resumed from {start.name}: {start.epoch} epochs{within} done")
     saved, facts = start.manifest.program, start.facts
-    if "options" not in saved:  # of tools/convert_module.py
+    if "options" not in saved:  # tools/convert_module.py wrote it
         report(f"{start.name} has parameters alone: the optimizer begins anew, without momentum")
         return
     before, now = saved["options"], facts["options"]

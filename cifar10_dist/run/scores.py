@@ -1,7 +1,26 @@
 """How well the examples of an epoch are learned, counted as they are trained."""
 
+from typing import NamedTuple
+
 import mxnet as mx
-import numpy as np
+
+
+class Counts(NamedTuple):
+    """What is added up over examples.
+
+    Attributes
+    ----------
+    right, right_top_k : float
+        Examples whose label is first, and among the first k.
+    loss : float
+        Summed, in nats.
+    examples : float
+    """
+
+    right: float = 0.0
+    right_top_k: float = 0.0
+    loss: float = 0.0
+    examples: float = 0.0
 
 
 class Scores:
@@ -15,9 +34,8 @@ class Scores:
 
     Attributes
     ----------
-    counts : ndarray, shape (4,)
-        Of the epoch, up to the last :meth:`collect`: right, right among the first ``top_k``, summed
-        loss (nats), and examples. The second and third are 0 if they are not asked for.
+    counts : Counts
+        Of the epoch, up to the last :meth:`collect`. What is not asked for is 0.
     """
 
     def __init__(self, with_loss, top_k=0):
@@ -27,12 +45,12 @@ class Scores:
 
     def begin(self):
         """Begin an epoch."""
-        self.counts = np.zeros(4)
+        self.counts = Counts()
         self._forget()
 
     def add(self, outputs, labels):
         """Take the scores and labels of a batch, of each device."""
-        self._seen += sum(len(y) for y in labels)
+        self._examples += sum(len(y) for y in labels)
         # Kept on the devices: reading a number here would make every step wait for the last, and
         # adding them up there would wait for a working memory that updates may hold.
         self._right += [out.argmax(axis=1) == y for out, y in zip(outputs, labels)]
@@ -40,18 +58,18 @@ class Scores:
             self._losses += [self._loss(out, y).sum() for out, y in zip(outputs, labels)]
         if self._top_k:
             best = (out.astype("float32").topk(k=self._top_k) for out in outputs)
-            self._among += [k == y.expand_dims(1) for k, y in zip(best, labels)]
+            self._right_top_k += [k == y.expand_dims(1) for k, y in zip(best, labels)]
 
     def collect(self):
-        """Add what came since the last call to ``counts``; return its examples, and the right."""
-        right, among, loss = (
+        """Return the :class:`Counts` since the last call, and add them to those of the epoch."""
+        summed = [
             sum(float(part.asnumpy().sum()) for part in parts)
-            for parts in (self._right, self._among, self._losses)
-        )
-        seen = self._seen
-        self.counts += right, among, loss, seen
+            for parts in (self._right, self._right_top_k, self._losses)
+        ]
+        new = Counts(*summed, self._examples)
+        self.counts = Counts(*map(sum, zip(self.counts, new)))
         self._forget()
-        return seen, right
+        return new
 
     def _forget(self):
-        self._seen, self._right, self._among, self._losses = 0, [], [], []
+        self._examples, self._right, self._right_top_k, self._losses = 0, [], [], []

@@ -1,4 +1,4 @@
-"""The seeds of the random numbers that a training draws, for dropout and the like."""
+"""Seeds of the random numbers that a network draws while it is trained, as for dropout."""
 
 import mxnet as mx
 import numpy as np
@@ -7,10 +7,10 @@ from networks.by_name import network_json
 
 
 def seed_step(seed, epoch, step, rank):
-    """Make the random numbers of a step depend on (seed, epoch, step, rank), not on the past.
+    """Make the random numbers of a step depend on (seed, epoch, step, rank), not on earlier steps.
 
-    So a training that goes on within an epoch draws what it would have drawn. Workers draw
-    differently. It takes MXNet 6 ms, as it has 1024 generators.
+    So a resumed training draws the same numbers as one that was not stopped. Each worker draws its
+    own. A call takes 6 ms, as MXNet has 1024 generators.
     """
     mix = np.random.RandomState([seed, epoch, step, rank])
     mx.random.seed(int(mix.randint(2**31)))

@@ -1,23 +1,23 @@
-"""The worker that all others wait for, found in what their steps take."""
+"""Straggler detection: the worker whose steps take longest."""
 
 import numpy as np
 
-LEAST_STEPS = 30  # to judge by
-LEAST_S = 5  # of the slow worker's steps: another program may hold a processor for a moment
-LEAST_RATIO = 1.3  # of what three quarters of its steps take at least, to the others' median
+LEAST_STEPS = 30  # before a worker is called slow
+LEAST_S = 5  # seconds of its steps: another program may hold a processor for a moment
+LEAST_RATIO = 1.3  # of its lower quartile to the median of the other workers' medians
 
 
 class SlowWorker:
-    """Finds out whether one worker takes much longer than the others for a step.
+    """Finds out whether one worker takes much longer than the other workers for a step.
 
-    It is told once, and again if it becomes another worker.
+    A slow worker is reported once, and again after another worker has been.
     """
 
     def __init__(self):
-        self._steps, self._told = [], None
+        self._steps, self._reported = [], None
 
     def add(self, seconds):
-        """Take what further steps took, as many on all workers; describe all that are not judged.
+        """Add seconds of further steps, as many on all workers; describe those not judged yet.
 
         Returns
         -------
@@ -28,7 +28,7 @@ class SlowWorker:
         return [*np.percentile(self._steps or [0], [25, 50]), sum(self._steps)]
 
     def judge(self, rows):
-        """Return a line about a worker that is slow and was not told before, else None.
+        """Return a line about a slow worker that was not reported before, else None.
 
         Parameters
         ----------
@@ -40,11 +40,11 @@ class SlowWorker:
             return None
         self._steps = []
         slow = int(low.argmax())
-        others = np.median(np.delete(medians, slow))
-        if low[slow] <= LEAST_RATIO * others or slow == self._told:
+        usual = np.median(np.delete(medians, slow))  # of the other workers
+        if low[slow] <= LEAST_RATIO * usual or slow == self._reported:
             return None
-        self._told = slow
+        self._reported = slow
         return (
-            f"worker {slow} takes {medians[slow] / others:.1f} times as long as the others for a "
+            f"worker {slow} takes {medians[slow] / usual:.1f} times as long as the others for a "
             "step: all wait for it"
         )

@@ -1,4 +1,4 @@
-"""The sentence that a training ends with."""
+"""The last line of a training."""
 
 import time
 
@@ -35,8 +35,8 @@ class Summary:
         if self._best:
             words += f": accuracy {self._best[0]:.3f} (best, epoch {self._best[1]})"
         words += f"; {self._examples / max(self._seconds, 1e-9):.0f} samples/s"
-        kept = f"saved: {saved}" if saved else "nothing was saved: --model-prefix PATH saves it"
-        return f"{words}; {kept}"
+        place = f"saved: {saved}" if saved else "nothing was saved: --model-prefix PATH saves it"
+        return f"{words}; {place}"
 
 
 def _counted(number, word):

@@ -1,4 +1,4 @@
-"""What stands around the steps of a training: it is reported, saved, and stopped on request."""
+"""What surrounds the steps of a training: reports, checkpoints, stops on request."""
 
 from collections import deque
 
@@ -12,20 +12,21 @@ from run.metrics import gradient_norm, run_name, train_results
 from run.profiling import profiled
 from run.progress import Progress
 from run.saver import Saver
+from run.scores import Counts
 from run.seeds import draws_numbers, seed_step
 from run.slow_worker import SlowWorker
 from run.summary import Summary
 from run.trainer import explain_choices
 
 STEPS_AHEAD = 2  # that Python may queue before MXNet has computed them
-# What a worker tells the others of an epoch.
+# What a worker reports of an epoch, gathered by all workers.
 ROW = np.dtype(
     [
         ("samples_per_s", float),
         ("computing_s", float),
         ("waiting_s", float),
         ("steps", float, 3),  # of SlowWorker.add
-        ("counts", float, 4),  # of Scores
+        ("counts", float, len(Counts._fields)),
     ]
 )
 
@@ -66,7 +67,7 @@ class TrainingRun:
         )
         self._epoch, self._steps_done = start.epoch, start.step  # where the loop is
         self.is_over, self._queued = False, deque()
-        self._seconds, self._counts, self._steps = 0.0, (), ()  # of an epoch, see save_if_stopped
+        self._seconds, self._counts, self._steps = 0.0, Counts(), ()  # see save_if_stopped
         self._summary = Summary(workers.count)
         self._slow_worker = SlowWorker()
         self._advice = "try a lower --lr"  # against infinite weights
@@ -110,7 +111,7 @@ class TrainingRun:
                     return
 
     def step_done(self, outputs, labels):
-        """Count a step, look for NaN now and then, and wait until few enough steps are queued.
+        """Count a step, check for NaN now and then, and wait while too many steps are queued.
 
         Parameters
         ----------
@@ -129,7 +130,7 @@ class TrainingRun:
                 output.wait_to_read()
 
     def save_if_stopped(self, epoch):
-        """Save if the workers were asked to stop within the epoch, and tell whether they were.
+        """Return whether the workers were asked to stop within the epoch; if so, save.
 
         Raises
         ------
@@ -174,7 +175,7 @@ class TrainingRun:
         if self._args.benchmark and self._workers.rank == 0:
             self._progress.report_size(self._net)
         self._progress.close()
-        status = self._saver.finish()  # nobody leaves while others still need the servers
+        status = self._saver.finish()  # no worker exits while another one needs the servers
         if status == 0 and self._workers.rank == 0:
             self._progress.say(self._summary.text(self._saver.newest))
         return status
@@ -183,29 +184,30 @@ class TrainingRun:
         return epoch + 1 == self._args.num_epochs
 
     def _measurements(self):
-        """Return what is told of an epoch besides its test, the same on all workers.
+        """Return what was measured in an epoch besides its test, the same on all workers.
 
         Returns
         -------
         found : dict of str to float
         slow_worker : str or None
-            A line about a worker that all others wait for.
+            A line about a worker that all workers wait for.
         """
         found = self._trainer.measure_staleness()
         computing, waiting = np.reshape(self._steps, (-1, 2)).T
         waited = waiting.sum()
-        speed = self._counts[-1] / max(self._seconds, 1e-9)
+        speed = self._counts.examples / max(self._seconds, 1e-9)
         described = self._slow_worker.add(computing[1:])
         row = np.array((speed, self._seconds - waited, waited, described, self._counts), ROW)
         rows = self._workers.all_gather(row[None].view(float)).view(ROW)[:, 0]
-        self._summary.trained(rows["counts"][:, -1].sum(), self._seconds)
+        counts = Counts(*rows["counts"].sum(axis=0))  # of all workers
+        self._summary.trained(counts.examples, self._seconds)
         for rank, row in enumerate(rows):
             found[f"samples_per_s_worker_{rank}"] = row["samples_per_s"]
             if self._steps:
                 found[f"seconds_computing_worker_{rank}"] = row["computing_s"]
                 found[f"seconds_waiting_worker_{rank}"] = row["waiting_s"]
         if self._args.log_dir:
-            found.update(train_results(rows["counts"].sum(axis=0), self._args.top_k))
+            found.update(train_results(counts, self._args.top_k))
             found["gradient_norm"] = gradient_norm(self._trainer)
         return found, self._slow_worker.judge(rows["steps"])
 

@@ -10,7 +10,7 @@ from typing import Optional
 
 @dataclass(frozen=True)
 class Collection:
-    """Files that belong together.
+    """The files of a data set, their SHA-1 sums and where to get them.
 
     ``files`` maps their names to their SHA-1, ``urls`` are the folders to try. The sum of a packed
     file, ``NAME.gz``, is of what is inside, as gzip packs the same bytes in many ways. With

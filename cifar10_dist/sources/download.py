@@ -26,7 +26,7 @@ class DownloadError(Exception):
 def fetch(folder, collection=CIFAR10, tell=say):
     """Return the folder with the files, after a download into ``folder`` if it has none.
 
-    One process of a host downloads, the others wait. ``tell`` gets the lines for the user.
+    One process of a host downloads, the other processes wait. ``tell`` prints a line.
 
     Raises
     ------
@@ -36,11 +36,11 @@ def fetch(folder, collection=CIFAR10, tell=say):
         If the folder cannot be read or written.
     """
     folder = Path(folder)
-    if place := find_files(folder, collection, tell):
-        return place
+    if found := find_files(folder, collection, tell):
+        return found
     with _locked(folder / ".lock"):
-        if place := find_files(folder, collection, lambda line: None):  # another was faster
-            return place
+        if found := find_files(folder, collection, lambda line: None):  # another was faster
+            return found
         failed = folder / ".download-failed"
         if failed.exists() and failed.stat().st_mtime > time.time() - FAILURE_HOLDS_S:
             raise DownloadError(failed.read_text())
@@ -72,7 +72,7 @@ def find_files(folder, collection=CIFAR10, tell=say):
 
 
 def _locked(path):
-    """Open the lock file and wait for its lock, which a process that ends lets go of."""
+    """Return the open lock file, once this process has its lock."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = path.open("a")
@@ -108,7 +108,7 @@ def unpack(archive, files):
 
 
 def _save(contents, folder):
-    """Write files elsewhere, and move them to their places once they are complete."""
+    """Write files to a temporary folder, then rename each to its name."""
     with tempfile.TemporaryDirectory(dir=folder, prefix=".part-") as part:
         for name, data in contents.items():
             Path(part, name).write_bytes(data)

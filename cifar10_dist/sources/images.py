@@ -17,6 +17,7 @@ import numpy as np
 from sources import records, synthetic
 from sources.addresses import CIFAR10
 from sources.download import DownloadError, fetch
+from sources.image_set import ImageSet
 from sources.transform import Transform
 
 
@@ -32,9 +33,8 @@ class ImageSource:
     ----------
     name : str
         Name of the images, for the log.
-    arrays : tuple of ndarray, or of RecordImages and RecordLabels
-        Train images (N, C, H, W) of uint8, train labels (N,) of int32, and those of the test set.
-        If they do not fit into memory, they are read from the files at each use.
+    train, test : ImageSet
+        RecordIO files that do not fit into memory are read at each use.
     fingerprint : str
         SHA-1 of the images and labels (for streamed files: their sizes), equal for equal data.
 
@@ -54,18 +54,20 @@ class ImageSource:
             args.image_shape if args.data_train else None,
         )
         if args.data_train:
-            self.name, self.arrays = _read_records(args)
+            self.name, self.train, self.test = _read_records(args)
         else:
             if args.image_shape != (3, 32, 32):
                 raise UsageError(
                     "--image-shape: CIFAR-10 is 3,32,32; other sizes need --data-train"
                 )
-            self.name, self.arrays = load_images(args.data, args.data_dir, args.num_examples)
-        if isinstance(self.arrays[0], np.ndarray):
-            self.arrays = _fit(self.arrays, self.name, args)
-            self.fingerprint = _fingerprint(self.arrays)
+            self.name, self.train, self.test = load_images(
+                args.data, args.data_dir, args.num_examples
+            )
+        if isinstance(self.train.images, np.ndarray):
+            self.train = _fit(self.train, self.test, self.name, args)
+            self.fingerprint = _fingerprint([*self.train, *self.test])
         else:
-            paths = [path for images in self.arrays[::2] for path in images.paths]
+            paths = self.train.images.paths + self.test.images.paths
             sizes = (str(os.path.getsize(path)) for path in paths)
             self.fingerprint = f"RecordIO files of {', '.join(sizes)} bytes"
 
@@ -76,7 +78,7 @@ class ImageSource:
         -------
         ndarray of float32, shape (n, C, H, W)
         """
-        images = self.arrays[0]
+        images = self.train.images
         return self.transform.load(images, np.arange(min(number, len(images)))).asnumpy()
 
 
@@ -95,8 +97,8 @@ def load_images(source="auto", folder=None, num_examples=None):
     Returns
     -------
     name : str
-    arrays : tuple
-        Train images (N, 3, 32, 32) of uint8, train labels (N,) of int32, and those of the test set.
+    train, test : ImageSet
+        Images of shape (N, 3, 32, 32).
     """
     return SOURCES[source](folder, num_examples)
 
@@ -128,8 +130,7 @@ def cifar10(folder, num_examples):
 def synthetic_images(folder, num_examples):
     """Make images from a seed."""
     train = synthetic.make_images(synthetic.NUM_TRAIN, seed=0, first=num_examples)
-    test = synthetic.make_images(synthetic.NUM_TEST, seed=1)
-    return "synthetic images", (*train, *test)
+    return "synthetic images", train, synthetic.make_images(synthetic.NUM_TEST, seed=1)
 
 
 SOURCES = {"auto": cifar10_or_synthetic, "cifar10": cifar10, "synthetic": synthetic_images}
@@ -137,26 +138,30 @@ SOURCES = {"auto": cifar10_or_synthetic, "cifar10": cifar10, "synthetic": synthe
 
 def _fetch_cifar10(folder):
     """Read the binary version: a record is a label byte, then 3072 bytes in (C, H, W) order."""
-    place = fetch(folder or os.path.join(mx.base.data_dir(), "datasets", "cifar10"))
-    rows = [np.fromfile(place / name, np.uint8).reshape(-1, 3073) for name in CIFAR10.files]
-    arrays = []
-    for part in np.concatenate(rows[:5]), rows[5]:
-        arrays += [part[:, 1:].reshape(-1, 3, 32, 32), part[:, 0].astype(np.int32)]
-    return "CIFAR-10", tuple(arrays)
+    folder = fetch(folder or os.path.join(mx.base.data_dir(), "datasets", "cifar10"))
+    rows = [np.fromfile(folder / name, np.uint8).reshape(-1, 3073) for name in CIFAR10.files]
+    train, test = (
+        ImageSet(part[:, 1:].reshape(-1, 3, 32, 32), part[:, 0].astype(np.int32))
+        for part in (np.concatenate(rows[:5]), rows[5])
+    )
+    return "CIFAR-10", train, test
 
 
 def _read_records(args):
     """Open RecordIO files, and decode their images if they fit into memory."""
-    train = records.RecordImages(args.data_train, args.image_shape, args.num_examples)
-    test = records.RecordImages(args.data_val, args.image_shape)
-    name = ", ".join(map(_name, (train.paths, test.paths)))
-    pairs = [(images, records.RecordLabels(images, args.num_classes)) for images in (train, test)]
-    whole = bool(args.random_crop)  # of the training images
-    if train.decoded_bytes(whole) + test.decoded_bytes() <= args.max_data_gb * 1e9:
-        decoded = records.decode(*pairs[0], whole)
+    files = (
+        records.RecordImages(args.data_train, args.image_shape, args.num_examples),
+        records.RecordImages(args.data_val, args.image_shape),
+    )
+    train, test = (ImageSet(f, records.RecordLabels(f, args.num_classes)) for f in files)
+    name = ", ".join(_name(f.paths) for f in files)
+    whole = bool(args.random_crop)  # keep whole training images, to crop them in each epoch
+    num_bytes = train.images.decoded_bytes(whole) + test.images.decoded_bytes()
+    if num_bytes <= args.max_data_gb * 1e9:
+        decoded = records.decode(*train, whole)
         if decoded:
-            pairs = decoded, records.decode(*pairs[1])
-    return name, (*pairs[0], *pairs[1])
+            return name, decoded, records.decode(*test)
+    return name, train, test
 
 
 def _name(paths):
@@ -164,15 +169,15 @@ def _name(paths):
     return f"{Path(paths[0]).name}{more}"
 
 
-def _fit(arrays, name, args):
-    """Check labels and number of the examples; return the examples to use."""
-    images, labels, test_images, test_labels = arrays
-    highest = max(labels.max(), test_labels.max())
+def _fit(train, test, name, args):
+    """Check labels and number of the examples; return the training set that is used."""
+    highest = max(train.labels.max(), test.labels.max())
     if highest >= args.num_classes:
         raise UsageError(f"label {highest} of {name} is outside --num-classes {args.num_classes}")
-    if args.num_examples and args.num_examples > len(labels):
-        raise UsageError(f"--num-examples {args.num_examples}: there are {len(labels)} ({name})")
-    return images[: args.num_examples], labels[: args.num_examples], test_images, test_labels
+    available = len(train.labels)
+    if args.num_examples and args.num_examples > available:
+        raise UsageError(f"--num-examples {args.num_examples}: there are {available} ({name})")
+    return train.first(args.num_examples)
 
 
 def _fingerprint(arrays):

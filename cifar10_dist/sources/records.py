@@ -15,10 +15,11 @@ import numpy as np
 from mxnet import recordio
 from PIL import Image, ImageFile, ImageOps, JpegImagePlugin
 
+from sources.image_set import ImageSet
 from sources.transform import PIECE, centre
 
 SMALL = 3 * 64 * 64  # values; images with fewer are decoded by one thread
-GAPS = 1000  # of an index, the widest, in which records that it leaves out are looked for
+GAPS = 1000  # an index is checked for missing records in its widest gaps
 
 
 def walk(path):
@@ -53,7 +54,7 @@ def walk(path):
 
 
 def find_records(path):
-    """Return the offsets of all records: from the index file if it is good, else by a walk."""
+    """Return the offsets of all records: of the index file if it is right, else by a walk."""
     index = Path(path).with_suffix(".idx")
     if index.is_file():
         try:
@@ -87,7 +88,7 @@ def record_files(text):
 
 
 class RecordImages:
-    """The images of some files, read and decoded each time they are asked for.
+    """The images of some files, read and decoded at each access.
 
     ``images[numbers]``, with an array of record numbers, returns a list of arrays of uint8, shape
     (C, height, width), each of its own size. The records of the first file are counted first.
@@ -123,7 +124,7 @@ class RecordImages:
         return list(self._map(self._decode, contents, numbers))
 
     def name_of(self, number):
-        """Return how a user finds a record: ``x.rec: record 3``, counted within its file."""
+        """Return the place of a record, for messages: ``x.rec: record 3``, counted in its file."""
         file = self._file_of(number)
         return f"{self.paths[file]}: record {number - (self._ends[file - 1] if file else 0)}"
 
@@ -194,7 +195,7 @@ class RecordLabels:
 
 
 def decode(images, labels, whole=False):
-    """Decode all images of a file at once; None if whole images have different sizes.
+    """Return the decoded images of a file; None if whole images have different sizes.
 
     Parameters
     ----------
@@ -205,8 +206,7 @@ def decode(images, labels, whole=False):
 
     Returns
     -------
-    images : ndarray of uint8, shape (records, C, H, W)
-    labels : ndarray of int32, shape (records,)
+    ImageSet or None
     """
     shape = images[[0]][0].shape if whole else images.image_shape
     arrays = np.empty((len(images),) + shape, np.uint8)
@@ -216,7 +216,7 @@ def decode(images, labels, whole=False):
             if whole and image.shape != shape:
                 return None
             arrays[number] = centre(image, shape)
-    return arrays, labels[range(len(images))]
+    return ImageSet(arrays, labels[range(len(images))])
 
 
 def _turned(image):
@@ -227,7 +227,7 @@ def _turned(image):
 
 
 def _covers_file(file, offsets, size):
-    """Tell whether one record fills each of the widest gaps of an index, and the last its gap."""
+    """Return whether an index has all records: one fills each of the widest gaps, and the last."""
     ends = np.append(offsets[1:], size)
     for number in [*np.argsort(ends - offsets)[-GAPS:], -1]:
         _seek(file, offsets[number])

@@ -1,4 +1,4 @@
-"""Images made from a seed, in CIFAR-10's format, for machines without the real ones.
+"""Synthetic images in CIFAR-10's format, for machines without CIFAR-10.
 
 Ten textures: stripes in four directions and a checkerboard, each fine and coarse, in random
 colours, at a random phase, with noise. The classes differ in local patterns that can be anywhere,
@@ -7,6 +7,8 @@ generator are used, so that the bytes are the same on every machine.
 """
 
 import numpy as np
+
+from sources.image_set import ImageSet
 
 NUM_CLASSES = 10
 NUM_TRAIN, NUM_TEST = 10000, 2000
@@ -19,7 +21,7 @@ CLASS_NAMES = [
 
 
 def make_images(num_examples, seed, num_classes=NUM_CLASSES, first=None):
-    """Make a balanced, shuffled set of textures.
+    """Return a balanced, shuffled set of textures.
 
     Parameters
     ----------
@@ -34,8 +36,8 @@ def make_images(num_examples, seed, num_classes=NUM_CLASSES, first=None):
 
     Returns
     -------
-    images : ndarray of uint8, shape (num_examples, 3, 32, 32)
-    labels : ndarray of int32, shape (num_examples,)
+    ImageSet
+        Images of shape (num_examples, 3, 32, 32).
     """
     rng = np.random.RandomState(seed)
     labels = rng.permutation(np.arange(num_examples) % num_classes).astype(np.int32)
@@ -43,7 +45,7 @@ def make_images(num_examples, seed, num_classes=NUM_CLASSES, first=None):
     pieces = [np.empty((0, 3, SIZE, SIZE), np.uint8)]
     for start in range(0, count, 1000):  # in pieces, to use little memory
         pieces.append(_draw(labels[start : start + 1000], rng).astype(np.uint8))
-    return np.concatenate(pieces)[:count], labels[:count]
+    return ImageSet(np.concatenate(pieces)[:count], labels[:count])
 
 
 def _draw(labels, rng):

@@ -1,4 +1,4 @@
-"""What is done to images before the network: crop, flip and scale, whole batches with NumPy."""
+"""Crop, flip and scale images, a whole batch at a time, with NumPy."""
 
 import ctypes
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from functools import lru_cache
 import mxnet as mx
 import numpy as np
 
-PIECE = 64  # images at a time, so that they stay in the processor's cache
-FINE = 2**20  # offsets to draw from if the images have different sizes
+PIECE = 64  # images at a time: they stay in the processor's cache
+FINE = 2**20  # range of drawn offsets if the images have different sizes
 
 
 @dataclass(frozen=True)
@@ -35,52 +35,55 @@ class Transform:
     shape: tuple = None
 
     def draw(self, length, seed, epoch):
-        """Draw top, left (0 to 2*pad) and flip (0 or 1) of every example, shape (length, 3).
+        """Return top, left (0 to 2*pad) and flip (0 or 1) of every example, shape (length, 3).
 
         If images may be larger, top and left are below ``FINE`` instead. All three depend on
         (seed, epoch, example) alone, not on the worker that sees the example. An image that is
         flipped in one epoch is not flipped in the next (Jordan 2024, arXiv 2404.00498).
         """
-        place = np.random.RandomState([seed, epoch, 1]).randint(0, self._num_offsets, (length, 2))
+        corner = np.random.RandomState([seed, epoch, 1]).randint(0, self._num_offsets, (length, 2))
         first = np.random.RandomState([seed, 0, 2]).randint(0, 2, (length, 1))
-        return np.concatenate([place, (first + epoch) % 2], axis=1)
+        return np.concatenate([corner, (first + epoch) % 2], axis=1)
 
     @property
     def _num_offsets(self):
         return FINE if self.shape else 2 * self.pad + 1
 
     def change(self, images, draws=None):
-        """Crop and flip images of shape (n, C, H, W) as drawn; may write into ``images``.
+        """Return images of shape (n, C, H, W) cropped and flipped as drawn.
 
-        The crop is cut out of the padded image; without ``draws`` it is the centre. Images of
-        different sizes are given as a list.
+        May write into ``images``. The crop is cut out of the padded image; without ``draws`` it is
+        the centre. Images of different sizes are given as a list.
         """
         if isinstance(images, list):
             each = [None] * len(images) if draws is None else draws[:, None]
             return np.concatenate([self.change(i[None], draw) for i, draw in zip(images, each)])
         shape = self.shape or images.shape[1:]
-        if draws is not None and self.random_mirror:
-            flipped = np.flatnonzero(draws[:, 2])
+        if draws is None:
+            return centre(images, shape)
+        top, left, flip = draws.T
+        if self.random_mirror:
+            flipped = np.flatnonzero(flip)
             images[flipped] = _mirrored(images[flipped])
-        if draws is None or not self.random_crop:
+        if not self.random_crop:
             return centre(images, shape)
         if self.pad:
             height, width = (size + 2 * self.pad for size in images.shape[2:])
             padded = np.zeros(images.shape[:2] + (height, width), np.uint8)  # faster than np.pad
             padded[:, :, self.pad : -self.pad, self.pad : -self.pad] = images
             images = padded
-        crops = images.shape[2] - shape[1] + 1, images.shape[3] - shape[2] + 1
+        rows, columns = images.shape[2] - shape[1] + 1, images.shape[3] - shape[2] + 1
         windows = np.lib.stride_tricks.as_strided(  # every crop of every image, no copy
             images,
-            (len(images), *crops) + shape,
+            (len(images), rows, columns) + shape,
             images.strides[:1] + images.strides[2:] + images.strides[1:],
             writeable=False,
         )
-        top, left = (draws[:, :2] * crops // self._num_offsets).T
+        top, left = top * rows // self._num_offsets, left * columns // self._num_offsets
         return windows[np.arange(len(images)), top, left]
 
     def scale(self, images, out=None):
-        """Turn bytes of shape (n, C, H, W) into float32: (x - mean) / std of their channel."""
+        """Return bytes of shape (n, C, H, W) as float32: (x - mean) / std of their channel."""
         factor, shift = self._scaling(images.shape[1:])
         out = np.empty(images.shape, np.float32) if out is None else out
         out[...] = images
@@ -108,7 +111,7 @@ class Transform:
 
 
 def centre(images, shape):
-    """Cut the centre, of shape (C, H, W), out of images of shape (..., C, H, W)."""
+    """Return the centre, of shape (C, H, W), of images of shape (..., C, H, W)."""
     top, left = ((have - want) // 2 for have, want in zip(images.shape[-2:], shape[1:]))
     return images[..., top : top + shape[1], left : left + shape[2]]
 
@@ -125,11 +128,11 @@ def memory_of(array):
 
 
 def _mirrored(images):
-    """Flip bytes of shape (..., W) left to right; eight at a time if the width allows it."""
+    """Return bytes of shape (..., W) flipped left to right, by eights if the width allows it."""
     if images.shape[-1] % 8:
         return images[..., ::-1]
     words = np.ascontiguousarray(images).view(np.uint64)
     mirrored = np.empty_like(words)
-    for place in range(words.shape[-1]):  # faster than all at once, with a step of -1
-        mirrored[..., place] = words[..., -1 - place]
+    for column in range(words.shape[-1]):  # faster than all at once, with a step of -1
+        mirrored[..., column] = words[..., -1 - column]
     return mirrored.byteswap(inplace=True).view(np.uint8)

@@ -54,7 +54,7 @@ def save_small(count):
         name = "CIFAR-10, JPEG copy"
         pixels, labels = records.decode(packed, records.RecordLabels(packed, 10))
     else:
-        name, (pixels, labels, _, _) = images.load_images("auto", num_examples=count)
+        name, (pixels, labels), _ = images.load_images("auto", num_examples=count)
     for number in range(count):
         path = _feed() / "small" / f"class{labels[number]}" / f"{number:04}.jpg"
         path.parent.mkdir(parents=True, exist_ok=True)

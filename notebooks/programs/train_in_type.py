@@ -63,8 +63,8 @@ def train(args, images):
     net = create_network(args, ctx, images)
     use_mixed_precision(args.dtype)
     train_loader, _ = create_loaders(args, images, workers)
-    tests = [array[:NUM_TEST] for array in images.arrays[2:]]
-    test_loader = EvalLoader(*tests, args.batch_size, transform=images.transform)
+    few = images.test.first(NUM_TEST)
+    test_loader = EvalLoader(*few, args.batch_size, transform=images.transform)
     trainer = create_trainer(args, net, workers, len(train_loader))
     accuracy, nats, seconds = [], [], 0
     for epoch in range(args.num_epochs):

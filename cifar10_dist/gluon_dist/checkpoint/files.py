@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-from gluon_dist.checkpoint.lock import workplace_of
+from gluon_dist.checkpoint.lock import staging_folder
 from gluon_dist.checkpoint.manifest import Broken, Manifest
 from gluon_dist.common.finite import first_not_finite
 
@@ -159,32 +159,32 @@ def write(prefix, manifest, symbol, params, arrays):
     OSError, mxnet.MXNetError
         If the disk is full, say; nothing half-written is left, and older checkpoints are whole.
     """
-    workplace, folder = workplace_of(prefix), Path(prefix).parent
+    staging, folder = staging_folder(prefix), Path(prefix).parent
     name = f"{Path(prefix).name}-{tag(manifest.epoch, manifest.step)}"
     in_place = []
-    shutil.rmtree(workplace, ignore_errors=True)
+    shutil.rmtree(staging, ignore_errors=True)
     try:
-        workplace.mkdir()
-        mx.nd.save(str(workplace / f"{name}.params"), params)
-        _save_arrays(workplace / f"{name}.state", arrays)
+        staging.mkdir()
+        mx.nd.save(str(staging / f"{name}.params"), params)
+        _save_arrays(staging / f"{name}.state", arrays)
         if symbol:
             symbol_name = f"{Path(prefix).name}-symbol.json"
-            (workplace / symbol_name).write_text(symbol, encoding="utf-8")
+            (staging / symbol_name).write_text(symbol, encoding="utf-8")
         now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
         manifest.saved = now
-        manifest.files = {path.name: _flush_and_hash(path) for path in sorted(workplace.iterdir())}
+        manifest.files = {path.name: _flush_and_hash(path) for path in sorted(staging.iterdir())}
         # MXNet closes its file without checking that the last bytes were written.
-        parse_params((workplace / f"{name}.params").read_bytes())
-        manifest.write(workplace / f"{name}.json")
-        _flush_and_hash(workplace / f"{name}.json")
+        parse_params((staging / f"{name}.params").read_bytes())
+        manifest.write(staging / f"{name}.json")
+        _flush_and_hash(staging / f"{name}.json")
 
         _unlink(folder / f"{name}.json")  # of an earlier checkpoint with this name
         _flush_folder(folder)
         for file_name in reversed([*manifest.files]):  # .state before .params, see find
-            os.replace(workplace / file_name, folder / file_name)
+            os.replace(staging / file_name, folder / file_name)
             in_place.append(folder / file_name)
         _flush_folder(folder)
-        os.replace(workplace / f"{name}.json", folder / f"{name}.json")
+        os.replace(staging / f"{name}.json", folder / f"{name}.json")
         _flush_folder(folder)
     except BaseException:
         for path in in_place:
@@ -192,7 +192,7 @@ def write(prefix, manifest, symbol, params, arrays):
                 _unlink(path)
         raise
     finally:
-        shutil.rmtree(workplace, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)
     return str(folder / name)
 
 

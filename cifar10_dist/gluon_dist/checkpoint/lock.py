@@ -35,7 +35,7 @@ def check_prefix(prefix, option=OPTION):
         raise UsageError(f"{option} {prefix}: cannot write to {folder}: {reason}") from None
 
 
-def workplace_of(prefix):
+def staging_folder(prefix):
     """Return the folder in which a checkpoint is written before its files get their names.
 
     All checkpoints of a prefix use the same one: so what a killed process left there is found.
@@ -59,7 +59,7 @@ def hold(prefix, option=OPTION):
     lock = _lock(path, f"{option} {prefix}")
     try:
         _describe_holder(lock)
-        shutil.rmtree(workplace_of(prefix), ignore_errors=True)  # of a process that was killed
+        shutil.rmtree(staging_folder(prefix), ignore_errors=True)  # of a process that was killed
         yield
     finally:
         with contextlib.suppress(FileNotFoundError):

@@ -1,10 +1,10 @@
-"""What is raised for a user to read, each with the exit status of a program that it ends."""
+"""Exceptions with a message for the user, and the exit status of a program that they end."""
 
 from gluon_dist import contract
 
 
 class UsageError(Exception):
-    """Something that the user can mend: the message says what, where and what to do.
+    """A mistake that the user can correct: the message says what, where and what to do.
 
     Uncaught, it ends a program that has a :class:`gluon_dist.Checkpoint` with this one line and
     status 2, after which the launcher does not start the job again.
@@ -32,17 +32,17 @@ class UsageError(Exception):
 
 
 class NotSaved(OSError):
-    """The last checkpoint could not be written, and why was said before."""
+    """The last checkpoint could not be written; an earlier line says why."""
 
     exit_status = 1
 
 
 class Diverged(Exception):
-    """The training cannot go on, with no mistake in the program; the message says why."""
+    """The training diverged: the program is right, but numbers are not finite."""
 
     exit_status = 1
 
 
 def last_line(error: BaseException) -> str:
-    """Return the last line of an error's message, cut if it is long; its kind if it has none."""
+    """Return the last line of an error's message, shortened; its class if it has no message."""
     return (str(error).strip().splitlines() or [type(error).__name__])[-1][:200]

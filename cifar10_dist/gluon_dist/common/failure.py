@@ -11,16 +11,15 @@ import traceback
 from gluon_dist.common.errors import Diverged, UsageError, last_line
 from gluon_dist.common.messages import say
 
-FOLLOWS_S = 5  # after another worker's failure; a launcher has told of that, and stopped all
+FOLLOWS_S = 5  # after another worker's failure; by then a launcher has ended all workers
 
 
 def exit_with(main, program):
     """Call ``main()`` and end the process with its status, whatever happens.
 
-    A worker that raises, or calls ``sys.exit``, while others still train prints its traceback and
-    then hangs: the store's destructor waits at a barrier that the others never reach. Hence every
-    failure ends with ``os._exit``, and only success takes the ordinary way out, on which the
-    workers wait for each other.
+    A worker that raises, or calls ``sys.exit``, while other workers train would print its traceback
+    and then hang: the store's destructor waits at a barrier that they never reach. So every failure
+    ends with ``os._exit``. Only a success exits as usual, where the workers wait for each other.
 
     Parameters
     ----------
@@ -29,8 +28,8 @@ def exit_with(main, program):
     program : str
         Name to put in front of the message.
     """
-    # Held until the end: with the exception the frames of main() would go, with them the store,
-    # and its destructor would wait for the others before the status is out.
+    # Kept until the end: it holds the frames of main() and so the store, whose destructor would
+    # wait for the other workers before the status is set.
     _held = None
     try:
         status = main() or 0

@@ -1,4 +1,4 @@
-"""Numbers that are not finite: NaN, or beyond the largest. A training that has them is lost."""
+"""Checks for NaN and infinite numbers, with which a training cannot continue."""
 
 import math
 
@@ -20,17 +20,17 @@ def first_not_finite(arrays):
 
 
 def check_parameters(net, when, advice):
-    """See that a training can go on; all workers find the same, but for BatchNorm's statistics.
+    """Raise if a parameter is not finite; on all workers alike, but for BatchNorm's statistics.
 
-    In float16, gradients may be infinite, and their update is skipped: they are not looked at.
+    Gradients are not checked: in float16 they may be infinite, and their update is skipped.
 
     Parameters
     ----------
     net : mxnet.gluon.Block
     when : str
-        With which the message begins.
+        The beginning of the message.
     advice : str
-        With which it ends.
+        Its end.
 
     Raises
     ------
@@ -45,12 +45,12 @@ def check_parameters(net, when, advice):
 
 
 def warn_of_scores(outputs, when):
-    """Tell if the network's scores of a batch are not finite, though its parameters are."""
+    """Warn if the network's scores of a batch are not finite, though its parameters are."""
     if first_not_finite(("", output) for output in outputs) is not None:
         warn(f"{when}: the loss is not finite, as the scores are not")
 
 
 def warn_of_loss(loss, when):
-    """Tell if the loss of a test is not finite."""
+    """Warn if the loss of a test is not finite."""
     if not math.isfinite(loss):
         warn(f"{when}: the test loss is not finite")

@@ -1,4 +1,4 @@
-"""What the program says, a line each: results on standard output, all else on standard error."""
+"""Lines for the user: results on standard output, everything else on standard error."""
 
 import errno
 import os
@@ -6,22 +6,22 @@ import sys
 
 
 def warn(text):
-    """Say what the user should know, though the program goes on."""
+    """Print a warning: the program continues."""
     say(f"warning: {text}")
 
 
 def say(text, program=None):
-    """Say a line at once, from any thread; without ``program`` in the name of the script.
+    """Print a line at once, from any thread; ``program`` is by default the script's name.
 
-    The line is written in one piece, its end included: workers that share a screen do not mix
-    their lines, even where Python does not buffer.
+    The line is written by one call, with its end: workers that share a screen do not mix their
+    lines, even where Python does not buffer.
     """
     program = program or _script()
     print(f"{program}: {text}\n", end="", file=sys.stderr, flush=True)
 
 
 def report(line):
-    """Print a line of results; a log on a full disk does not end the training."""
+    """Print a line of results; a full disk does not end the training."""
     try:
         print(line, flush=True)
     except OSError as error:

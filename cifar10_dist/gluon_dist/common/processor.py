@@ -1,10 +1,10 @@
-"""What the processor can do."""
+"""The instruction sets of the processor."""
 
 from pathlib import Path
 
 
 def processor_flags(cpuinfo="/proc/cpuinfo"):
-    """Return what Linux says the processor can do, as a set of words such as ``avx512bw``."""
+    """Return the processor's flags that Linux lists, such as ``avx512bw``; else an empty set."""
     try:
         lines = Path(cpuinfo).read_text(encoding="utf-8").splitlines()
     except OSError:  # not Linux

@@ -1,7 +1,7 @@
-"""What the door's functions ask of MXNet's objects. MXNet has no types of its own.
+"""What the public functions need of MXNet's objects. MXNet has no types of its own.
 
-A type checker takes every name of ``mxnet`` for Any. An argument of the type ``mx.nd.NDArray``
-would take a str. So these stand in its place in the signatures of arguments.
+A type checker takes every name of ``mxnet`` for Any: it would accept a str for an argument of the
+type ``mx.nd.NDArray``. The signatures of the public functions have these protocols instead.
 """
 
 from typing import Iterable, List, Protocol, Sequence, Tuple, TypeVar, Union

@@ -1,13 +1,13 @@
-"""How things are shared out: examples over workers, GPUs over processes, sums over both."""
+"""Near-equal parts: of examples, of GPUs, of sums."""
 
 
 def split_range(length, num_parts, part_index):
-    """Cut ``range(length)`` into near-equal parts and give one of them.
+    """Return one of the near-equal parts of ``range(length)``.
 
     Parameters
     ----------
     length, num_parts : int
-        The first ``length % num_parts`` parts are one longer than the others.
+        The first ``length % num_parts`` parts are longer by one.
     part_index : int
         In ``[0, num_parts)``.
 

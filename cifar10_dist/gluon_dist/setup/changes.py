@@ -36,7 +36,7 @@ BEFORE = (
     Change(process.keep_setuptools_out, "Python 3.8 to 3.11"),
     Change(serve_if_told, MXNET),
 )
-FASTER = (process.keep_setuptools_out,)  # a stranger's program may need what it takes away
+FASTER = (process.keep_setuptools_out,)  # only saves time, and a program may need setuptools
 # As long as it is executed: a context manager.
 DURING = Change(process.unneeded_modules_hidden, MXNET)
 # In a worker of a job, once it has been executed. Each function takes the module mxnet.
@@ -68,14 +68,14 @@ GROUPS = {
 
 
 def make_ready(is_stranger: bool = False) -> None:
-    """Make the changes that come before MXNet; of a stranger's program, not what saves time."""
+    """Make the changes before MXNet; not those that only save time in a stranger's program."""
     for change in BEFORE:
         if not (is_stranger and change.make in FASTER):
             change.make()
 
 
 def correct(mxnet: ModuleType) -> None:
-    """Make the changes of a worker, now that MXNet is here."""
+    """Make the changes of a worker, once MXNet is imported."""
     if environment.role() == "worker":
         for change in AFTER:
             change.make(mxnet)

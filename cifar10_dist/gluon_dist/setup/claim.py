@@ -1,4 +1,4 @@
-"""Which of the Python processes that the launcher's process has become or started is the worker."""
+"""Which of the Python processes below the launcher's process is the worker."""
 
 import os
 
@@ -6,7 +6,7 @@ from gluon_dist import contract
 
 
 def take():
-    """Tell whether this process is the one: the first that imports mxnet, as long as it lives.
+    """Return whether this process is the worker: the first that imports mxnet, while it lives.
 
     It writes its number to a file, which the launcher sees, too. Without a launcher, or with one
     that does not ask, every process is its own.
@@ -20,7 +20,7 @@ def take():
         return True
     except FileExistsError:
         pass
-    except OSError:  # the launcher has ended, and taken its folder away
+    except OSError:  # the launcher has ended and removed its folder
         return True
     with open(path, encoding="utf-8") as file:
         first = file.read()

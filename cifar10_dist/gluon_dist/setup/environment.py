@@ -18,7 +18,7 @@ LOCAL_RANK = "HOROVOD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKI
 
 
 def is_launched():
-    """Tell whether a launcher started this process."""
+    """Return whether a launcher started this process."""
     return contract.ROOT_HOST in os.environ
 
 
@@ -29,7 +29,7 @@ def role():
 
 @contextlib.contextmanager
 def in_role(role):
-    """Let this process have another role within a with block."""
+    """Give this process another role within a with block."""
     before = os.environ[contract.ROLE]
     os.environ[contract.ROLE] = role
     try:
@@ -54,7 +54,7 @@ def num_ring_workers():
 
 
 def uses_p3():
-    """Tell whether the launcher chose P3, MXNet's transport that sends slices by priority."""
+    """Return whether the job uses P3, MXNet's transport that sends slices by priority."""
     return os.environ.get(contract.TRANSPORT) == "p3"
 
 
@@ -64,12 +64,12 @@ def num_servers():
 
 
 def shows_progress():
-    """Tell whether the launcher draws the bars of all workers on its terminal."""
+    """Return whether the launcher draws the bars of all workers on its terminal."""
     return contract.PROGRESS in os.environ
 
 
 def is_first_worker():
-    """Tell whether this is worker 0, before there is a kvstore to ask."""
+    """Return whether this is worker 0; it needs no kvstore."""
     return _whole((contract.RANK, *RANK), 0) == 0
 
 
@@ -84,22 +84,22 @@ def local_rank():
 
 
 def job_id():
-    """Return what tells this job from others, also after a restart; empty without a launcher."""
+    """Return the id of this job, the same after a restart; empty without a launcher."""
     return os.environ.get(contract.JOB, "")
 
 
 def is_restarted():
-    """Tell whether the launcher has started this job again."""
+    """Return whether this is a restart of the job by the launcher."""
     return _whole((contract.ATTEMPT,), 1) > 1
 
 
 def max_restarts():
-    """Return how often the launcher would start this job again."""
+    """Return how often the launcher may restart this job."""
     return _whole((contract.MAX_RESTARTS,), 0)
 
 
 def ignores_server_errors():
-    """Tell whether a server goes on after an update that failed."""
+    """Return whether a server continues after an update that failed."""
     return contract.IGNORE_ERRORS in os.environ
 
 

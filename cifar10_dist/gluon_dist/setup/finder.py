@@ -1,4 +1,4 @@
-"""Find mxnet for its first import, so that the process is ready before, and MXNet right after it.
+"""A finder that prepares the process for the first import of mxnet, and corrects MXNet after it.
 
 The work is done when mxnet is executed, and not when ``gluon_dist`` is imported: a program that
 never imports MXNet, such as the launcher or a type checker, stays as it is.
@@ -9,13 +9,13 @@ import warnings
 
 
 class Finder:
-    """A finder of mxnet alone."""
+    """Finds mxnet, and nothing else."""
 
     has_worked = False
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        """Find mxnet by the other finders, with a loader that does more."""
+        """Return the spec of mxnet, with a loader that prepares the process and corrects MXNet."""
         spec = _by_others(Finder, name, path, target) if name == "mxnet" else None
         if spec is not None and spec.has_location:  # not a mock of a documentation's
             spec.loader.exec_module = _prepared(spec.loader.exec_module)
@@ -39,13 +39,13 @@ def _prepared(execute):
 
 
 class After:
-    """A finder of one module, which calls a function with it once it has been executed."""
+    """Finds one module, and calls a function with it once it has been executed."""
 
     def __init__(self, name, function):
         self._name, self._function = name, function
 
     def find_spec(self, name, path=None, target=None):
-        """Find it by the other finders."""
+        """Return the spec of the module by the other finders."""
         spec = _by_others(self, name, path, target) if name == self._name else None
         if spec is not None and spec.loader is not None:
             execute, function = spec.loader.exec_module, self._function
@@ -59,7 +59,7 @@ class After:
 
 
 def _by_others(this, name, path, target):
-    """Return what the other finders find."""
+    """Return the spec that the other finders have."""
     for finder in sys.meta_path:
         ask = getattr(finder, "find_spec", None)
         spec = ask(name, path, target) if ask and finder is not this else None
@@ -69,7 +69,7 @@ def _by_others(this, name, path, target):
 
 
 def register():
-    """Register the finder; after mxnet it is too late for a part of its work."""
+    """Register the finder; if mxnet is imported already, a part of its work is too late."""
     if "mxnet" not in sys.modules:
         sys.meta_path.insert(0, Finder)
         return

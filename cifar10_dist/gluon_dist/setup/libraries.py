@@ -18,14 +18,14 @@ import sys
 from importlib import metadata, util
 from pathlib import Path
 
-# Each with its package on Debian and Ubuntu, on Fedora and Rocky.
+# By library: its package on Debian and Ubuntu, its package on Fedora and Rocky.
 OF_THE_SYSTEM = {
     "libstdc++.so.6": ("libstdc++6", "libstdc++"),
     "libgcc_s.so.1": ("libgcc-s1", "libgcc"),
     "libgomp.so.1": ("libgomp1", "libgomp"),
     "libquadmath.so.0": ("libquadmath0", "libquadmath"),
 }
-# The wheels of scikit-learn and NumPy bring these, under longer names.
+# The wheels of scikit-learn and NumPy contain these, under longer names.
 IN_PACKAGES = ("libgomp.so.1", "libquadmath.so.0")
 # The wheel for aarch64 was built with Arm's own mathematics, which no package index has.
 OF_ARM = ("libarmpl_lp64_mp.so", "libamath.so", "libastring.so")
@@ -120,7 +120,7 @@ def copies_of(name, folder):
 
 
 def copy_from_packages(folder):
-    """Copy what is missing to MXNet's folder, out of the packages beside it, and say so."""
+    """Copy missing libraries from other packages into MXNet's folder, and print which."""
     for name in set(missing(folder)) & set(IN_PACKAGES):
         copies = copies_of(name, folder)
         if copies:
@@ -141,7 +141,7 @@ def mxnet_folder():
 
 
 def is_for_gpus():
-    """Tell whether MXNet's package is the one for GPUs."""
+    """Return whether MXNet's package is the one for GPUs."""
     try:
         return bool(metadata.distribution("mxnet-cu112"))
     except metadata.PackageNotFoundError:
@@ -149,7 +149,7 @@ def is_for_gpus():
 
 
 def loads(library):
-    """Tell whether the system's loader finds a library, and all that it needs."""
+    """Return whether the system's loader finds a library, and all that it needs."""
     try:
         return bool(ctypes.CDLL(str(library)))
     except OSError:

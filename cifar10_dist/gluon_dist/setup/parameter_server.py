@@ -40,7 +40,7 @@ def serve_if_told():
     library.MXGetLastError.restype = ctypes.c_char_p
     store = ctypes.c_void_p()
     _check(library, library.MXKVStoreCreate(b"dist", ctypes.byref(store)))
-    held = []  # what the library goes on using
+    held = []  # the library uses these after the call
     received = collections.Counter()
     _forget_unfinished_imports()
     if not environment.ignores_server_errors():
@@ -74,7 +74,7 @@ def serve_if_told():
 
 
 def _forget_unfinished_imports():
-    """Let the server import anew what it was importing: it never comes back to it.
+    """Forget modules whose import is unfinished: the server imports them again.
 
     An optimizer may be of the module whose ``import mxnet`` has led here.
     """

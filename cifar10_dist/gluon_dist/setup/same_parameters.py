@@ -1,4 +1,4 @@
-"""Do all workers have the same parameters? Asked before a Trainer first exchanges them."""
+"""A comparison of the parameters of all workers, before a Trainer first exchanges them."""
 
 import collections
 import functools
@@ -63,7 +63,7 @@ class Comparison:
         self._mxnet, self._next_key = mxnet, LAST_KEY + 1
 
     def compare(self, store, alike, shown, different):
-        """Raise Refused with the first item that another worker does not have there."""
+        """Raise Refused with the first item that differs on another worker."""
         if store.compressing is not None:  # what is pushed does not arrive as it is
             return
         if store.num_workers == 1 or store._is_p3:  # P3 pushes later
@@ -82,13 +82,13 @@ class Comparison:
                     raise Refused(different.format(n, first or "none", other or "none", worker))
 
     def _gather(self, store, values, length):
-        """Give every worker the whole numbers below 2**24 of all, filled up with zeros."""
+        """Return the whole numbers (below 2**24) of all workers, padded with zeros."""
         store = getattr(store, "first", store)  # only the first one has keys of any size
         count, nd = store.num_workers, self._mxnet.nd
         self._next_key -= count
         filled = nd.array([*values, *[0] * (length - len(values))], dtype="float32")
         before, store.may_overwrite = store.may_overwrite, True  # for keys of our own
-        store.push(self._next_key + store.rank, filled)  # the first: kept as it is
+        store.push(self._next_key + store.rank, filled)  # a first push is stored as it is
         nd.waitall()
         store._barrier()
         rows = [nd.zeros(length) for _ in range(count)]
@@ -99,10 +99,10 @@ class Comparison:
 
 
 def without_counts(names):
-    """Return names whose numbers are replaced by their places among those that occur there.
+    """Return names whose numbers are replaced by their ranks: dense4, dense7 by dense0, dense1.
 
-    A worker that has made one more network counts from another number on: dense4, dense5 are
-    dense0, dense1 elsewhere. But dense9, dense10 have another order by name than dense8, dense9.
+    A worker that has made one more network before counts from another number on: its dense4, dense5
+    are dense0, dense1 elsewhere. But sorted by name, dense10 comes before dense9.
     """
     names, numbers = list(names), collections.defaultdict(set)
     for name in names:

@@ -13,7 +13,7 @@ from gluon_dist.setup.shared_store import place_of, texts_from
 CONTROL, MULTI_PRECISION = 0, 1  # what a worker's command to the servers is about: kvstore.py
 COUNTERS = ("num_update", "begin_num_update")  # which the servers count for themselves
 FACTORS = ("lr_mult", "wd_mult")
-# What is told by itself, or is MXNet's own record.
+# Sent by a command of its own, or internal to MXNet.
 APART = (
     *("lr_scheduler", "param_dict", "idx2name", "sym_info", *FACTORS),
     *("_index_update_count", "_all_index_update_counts"),
@@ -62,7 +62,7 @@ def keep_servers_up_to_date(mxnet):
 
 
 class Originals:
-    """The optimizers of this worker that servers have copies of, and what these copies know."""
+    """The optimizers of this worker whose copies servers have, and the state of these copies."""
 
     def __init__(self, mxnet):
         self._mxnet, self._known = mxnet, weakref.WeakKeyDictionary()
@@ -83,7 +83,7 @@ class Originals:
             store._send_command_to_servers(MULTI_PRECISION, "")
 
     def send_changes(self, store, key):
-        """Send what has changed; all is compared once a step, and where an attribute is new."""
+        """Send what has changed: all attributes are compared once a step."""
         optimizer = store.optimizer_of_servers
         keys = key if isinstance(key, (list, tuple)) else [key]
         seen = [value for _, _, value in _attributes(optimizer)]
@@ -107,7 +107,7 @@ class Originals:
             self._command(store, optimizer=None, changes=content)
 
     def read_unchanged(self, optimizer, read_rate):
-        """Read the rate; what a scheduler changes in itself then is no change by the program."""
+        """Return the rate. What a scheduler changes in itself here is not taken for a change."""
         if optimizer not in self._known or optimizer.lr_scheduler is None:
             return read_rate(optimizer)
         before = settings(optimizer)
@@ -136,7 +136,7 @@ def settings(optimizer):
 
 
 class Copies:
-    """The copies of optimizers that a server has, one for each store of the workers.
+    """A server's copies of optimizers, one for each store of the workers.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class Copies:
         store._set_updater(self._update)
 
     def take(self, store, optimizer, changes):
-        """Take what a worker has sent: an optimizer, None for that of before, and changes of it."""
+        """Take a worker's message: an optimizer (None: the present one), and changes of it."""
         if optimizer is not None:
             self._updaters[store] = self._mxnet.optimizer.get_updater(optimizer)
             self._takes_all = hasattr(optimizer, "takes_all_keys")
@@ -161,7 +161,7 @@ class Copies:
             setattr(getattr(copy, owner) if owner else copy, attribute, value)
 
     def _update(self, key, grad, weight):
-        """Update what is under a key, or replace it where no optimizer is for it."""
+        """Update the value of a key, or replace it if no optimizer is for this key."""
         store, index = place_of(key)
         if self._takes_all:
             store, index = 0, key
@@ -172,7 +172,7 @@ class Copies:
 
 
 class Content:
-    """A list, an array or an object: equal to one with the same content, now and later."""
+    """A copy of a list, an array or an object that equals one with the same content."""
 
     def __init__(self, value):
         self.value, self._text = value, None  # what nothing can send stays as it is

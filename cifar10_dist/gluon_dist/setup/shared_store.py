@@ -6,7 +6,7 @@ import sys
 from gluon_dist.setup import environment
 from gluon_dist.setup.exceptions import Refused
 
-# The keys that servers know: numbers of the first store, then its texts; then those of the others.
+# The keys of the servers: numbers of the first store, its texts; then those of further stores.
 TEXTS, SECOND = 40_000, 50_000
 BLOCK = 1_250  # numbers of another store; as many are for its texts
 MOST = 21  # stores in a process
@@ -127,7 +127,7 @@ def _numbered(call, is_first):
 
 
 def _allowed(call):
-    """Return a push that refuses what the servers would make something else of."""
+    """Return a push that refuses arrays which the servers would change."""
 
     @functools.wraps(call)
     def call_allowed(self, key, value, *args, **kwargs):
@@ -206,7 +206,7 @@ def texts_from(store):
 
 
 def place_of(number):
-    """Return the store that a key is of, None for those of collectives, and its index there."""
+    """Return the store to which a key belongs (None: collectives) and its index there."""
     if number < SECOND:
         return 0, number
     if number >= OWN:

@@ -15,7 +15,7 @@ VERSION = "1.9.1"
 def execute(execute_module, module):
     """Execute mxnet in a process that is ready for it, then correct it.
 
-    A child of a worker, such as one that loads data, is no worker: there MXNet stays as it is.
+    Not in a child of a worker, such as one that loads data: there MXNet stays as it is.
     """
     finder.Finder.has_worked = True  # if the program imports gluon_dist later
     found = version_of(module)
@@ -31,7 +31,7 @@ def execute(execute_module, module):
 
 
 def version_of(module):
-    """Return the version of an mxnet that is not executed yet, "?" if that is not known."""
+    """Return the version of an mxnet that is not executed yet; "?" if it is unknown."""
     path = os.path.join(os.path.dirname(module.__spec__.origin or ""), "libinfo.py")
     try:
         with open(path, encoding="utf-8") as file:

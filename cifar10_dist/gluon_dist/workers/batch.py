@@ -1,4 +1,4 @@
-"""A worker's part of one step: what a loader gives."""
+"""A worker's part of one step, as a loader yields it."""
 
 from typing import Any, List, Sequence, Tuple, Union
 

@@ -44,27 +44,27 @@ class Collectives:
         self.take_trainer_keys = TrainerKeys()
 
     def note_compression(self, threshold):
-        """Take note that the store quantises from now on."""
+        """Note that the store quantises from now on."""
         self.threshold = np.float32(threshold)
         self._keys = {}  # a key keeps the message format of its first use
 
     def note_server_optimizer(self):
-        """Take note that the servers of ``dist_async`` now have a ``CountingOptimizer``.
+        """Note that the servers of ``dist_async`` now have a ``CountingOptimizer``.
 
-        It replaces what is under these keys by what is pushed. Before, each exchange needs fresh
+        With it a push replaces the value of one of these keys. Before, each exchange needs new
         keys, as a server without an optimizer takes no second push.
         """
         self._replaces = True
 
     def all_reduce(self, values):
-        """Add up a float32 vector over all workers, in float32."""
+        """Return the sum of a float32 vector over all workers, in float32."""
         if self.threshold is not None:
             return self.all_gather(values).sum(axis=0)
         parts = (self._add_up(values[part]) for part in _parts(len(values), LONGEST))
         return np.concatenate([values[:0], *parts])
 
     def all_gather(self, values):
-        """Give every worker the arrays of all, bit for bit, shape (workers, *values.shape).
+        """Return exact copies of the arrays of all workers, shape (workers, *values.shape).
 
         MXNet's servers may keep float64 as float32: the flag that decides it is never initialised
         (``multi_precision_`` in kvstore_dist_server.h). So each number travels as 16-bit pieces,
@@ -82,7 +82,7 @@ class Collectives:
         return _from_pieces(rows, (self.count, *values.shape), values.dtype)
 
     def all_gather_alone(self, values):
-        """Give every worker the float32 vectors of all, also if their stores are of other types.
+        """Return the float32 vectors of all workers, even if their stores differ in type.
 
         Each pushes to a key of its own, under which a server stores it as it is, and pulls all.
         At most ``LONGEST`` numbers.
@@ -94,7 +94,7 @@ class Collectives:
         return [row[:length] for row in self._pull(range(first, first + self.count), len(values))]
 
     def broadcast(self, values, root=0):
-        """Give every worker the array of one, bit for bit; what others pass has its form only."""
+        """Return an exact copy of one worker's array; the other workers pass one of its shape."""
         pieces = _pieces_of(values)
         if self.rank != root:
             pieces = np.zeros_like(pieces)
@@ -111,11 +111,11 @@ class Collectives:
         self._store._barrier()
 
     def shared_flag(self):
-        """Make a flag that any worker raises and all see."""
+        """Return a flag that any worker raises and all workers see."""
         return SharedFlag(self._store, self._take_keys(1))
 
     def _from_one(self, values, root):
-        """Give every worker the float32 vector of one, on ``dist_async``."""
+        """Return the float32 vector of one worker, on ``dist_async``."""
         values, length = _filled_up(values), len(values)
         key = self._keys_for_all(len(values)) + root if self._replaces else self._take_keys(1)
         if self.rank == root:
@@ -124,14 +124,14 @@ class Collectives:
         return self._pull([key], len(values))[0][:length]
 
     def _pull(self, keys, length):
-        """Pull a float32 vector under each key."""
+        """Return the float32 vector of each key."""
         rows = [(key, mx.nd.zeros(length)) for key in keys]
         for key, row in rows:
             self._store.pull(key, out=row)
         return [row.asnumpy() for _, row in rows]
 
     def _add_up(self, values):
-        """Add up float32 vectors of at most ``LONGEST`` numbers by the way that the store has."""
+        """Return the sum of float32 vectors of at most ``LONGEST`` numbers."""
         if self._is_async:
             return reduce(np.add, self.all_gather_alone(values))
         control = self.threshold or np.float32(1)
@@ -156,7 +156,7 @@ class Collectives:
         Raises
         ------
         UsageError
-            The servers have made something else of it.
+            The servers have changed it.
         """
         if not abs(total[-1] / (self.threshold or 1) - self.count) < 1e-3:
             raise UsageError(
@@ -177,13 +177,13 @@ class Collectives:
         return _parts(num_pieces, LONGEST if self.threshold is None else LONGEST // 16)
 
     def _pack(self, pieces):
-        """Write 16-bit pieces as float32 numbers that can be pushed; compressed, bit by bit."""
+        """Return 16-bit pieces as float32 numbers to push; with compression, bit by bit."""
         if self.threshold is None:
             return pieces.astype(np.float32)
         return np.unpackbits(pieces.view(np.uint8), bitorder="little") * self.threshold
 
     def _unpack(self, numbers):
-        """Read what :meth:`_pack` has written, or a sum of it."""
+        """Return the pieces that :meth:`_pack` has packed, or their sum."""
         if self.threshold is None:
             return numbers.astype(np.uint16)
         counts = np.rint(numbers / self.threshold)
@@ -214,13 +214,13 @@ class Collectives:
 
 
 class TrainerKeys:
-    """The keys of a store that Trainers take: from 0 on, below those of the collectives."""
+    """The keys of a store for Trainers: from 0 on, below those of the collectives."""
 
     def __init__(self):
         self._next = 0
 
     def __call__(self, number):
-        """Return the first of so many keys that nobody else has."""
+        """Reserve so many keys; return the first."""
         first, self._next = self._next, self._next + number
         if self._next >= FIRST_KEY:  # the last one counts updates: server_optimizer.py
             raise RuntimeError(f"no keys left for Trainers: they take those below {FIRST_KEY}")
@@ -255,7 +255,7 @@ def _from_pieces(pieces, shape, dtype):
 
 
 class OneWorker:
-    """The same operations without other workers."""
+    """The operations of a single worker."""
 
     rank, count, threshold = 0, 1, None
 
@@ -288,5 +288,5 @@ class OneWorker:
         mx.nd.waitall()
 
     def shared_flag(self):
-        """Make a flag that this worker alone raises."""
+        """Return the flag of this worker."""
         return OwnFlag()

@@ -1,4 +1,4 @@
-"""This process among the workers of its job: its store, its number, its devices."""
+"""The store, the rank and the devices of this process."""
 
 from typing import Any, List, Optional, Sequence, Tuple
 

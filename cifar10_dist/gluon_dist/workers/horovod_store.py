@@ -1,4 +1,4 @@
-"""A store without servers: Horovod adds up, and each worker sends to the next one in a ring.
+"""A store without servers: Horovod sums by ring all-reduce.
 
 ``mx.kv.create("horovod")`` makes the store, as MXNet's own documentation has it, though MXNet 1.9.1
 leaves it out. Each gradient goes around once to be added up and once to be handed out (Sergeev and
@@ -16,7 +16,7 @@ import numpy as np
 
 
 class Horovod(mx.kv.KVStoreBase):
-    """A kvstore that holds nothing: what all workers push is added up when they pull it.
+    """A kvstore without servers: pulling a key returns the sum of what the workers pushed.
 
     All of them make the same calls with the same keys. Arrays are added up on the CPU.
 
@@ -56,7 +56,7 @@ class Horovod(mx.kv.KVStoreBase):
         self._pushed[key] = value.copy()
 
     def pull(self, key, out, priority=0):
-        """Write the sum, or worker 0's first value, to an array; who has not pushed adds zeros."""
+        """Write the sum, or worker 0's first value, to an array; without a push zeros are added."""
         if key in self._pushed:
             out[:] = self._pushed.pop(key)
         elif key in self._first:
@@ -67,7 +67,7 @@ class Horovod(mx.kv.KVStoreBase):
         self._add_up(key, out, priority)
 
     def pushpull(self, key, value, out=None, priority=0):
-        """Add an array up over all workers and, if it is a list, over the devices in it."""
+        """Sum an array over all workers and, if it is a list, over the devices in it."""
         values, outs = (
             each if isinstance(each, list) else [each] for each in (value, out or value)
         )

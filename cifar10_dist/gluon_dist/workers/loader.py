@@ -231,12 +231,12 @@ class DataLoader(gluon.data.DataLoader):
         return islice(global_batches(order, *share), first_step, None)
 
     def _loaded(self, epoch: int, steps: "List[Step]") -> Iterator[object]:
-        """Yield what Gluon's loader makes of these parts, none of them empty."""
+        """Yield the arrays that Gluon's loader makes of each part; no part is empty."""
         self._epoch_sampler.coming = epoch, steps
         yield from super().__iter__()  # it takes them now
 
     def _draw_apart(self, loaded: Iterator[object]) -> object:
-        """Load the next batch; leave the user's generators as they were."""
+        """Return the next batch; the user's random generators are left as they were."""
         if not self._draws_here:
             return next(loaded)
         states = random.getstate(), np.random.get_state()
@@ -247,7 +247,7 @@ class DataLoader(gluon.data.DataLoader):
             np.random.set_state(states[1])
 
     def _agree(self) -> None:
-        """Compare what must be equal on all workers; raise on all of them where it is not."""
+        """Compare what must be equal on all workers; raise on all of them if it is not."""
         facts = self.facts()
         rows = self._workers.collectives.all_gather(np.array([*facts.values()], np.float64))
         for (name, value), column in zip(facts.items(), rows.T):
@@ -260,15 +260,15 @@ class DataLoader(gluon.data.DataLoader):
 
 
 class _EpochSampler(gluon.data.Sampler):
-    """For each batch its (epoch, example, step): the step with the first example, else None."""
+    """Yields the keys of each batch: (epoch, example, step), see :class:`Seeded`."""
 
     coming: "Tuple[int, Sequence[Step]]" = 0, ()
 
     def __iter__(self) -> Iterator[List[Tuple[int, int, Optional[int]]]]:
         epoch, steps = self.coming
         for step, part in steps:
-            first, *others = part.tolist()
-            yield [(epoch, first, step), *((epoch, index, None) for index in others)]
+            first, *rest = part.tolist()
+            yield [(epoch, first, step), *((epoch, index, None) for index in rest)]
 
     def __len__(self) -> int:
         return len(self.coming[1])

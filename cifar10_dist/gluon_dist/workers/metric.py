@@ -1,4 +1,4 @@
-"""Metrics of the examples of all workers."""
+"""Metrics over the examples of all workers."""
 
 from typing import TypeVar
 
@@ -102,7 +102,7 @@ class _OfAllWorkers:
 
 
 class _CompositeOfAllWorkers:
-    """Makes those that are added later of all workers, too."""
+    """A composite whose later metrics are of all workers, too."""
 
     def add(self, metric):
         super().add(metric)
@@ -110,7 +110,7 @@ class _CompositeOfAllWorkers:
 
 
 def _adds_up(metric):
-    """Tell whether a metric keeps nothing but sums, or sums of what it computes for each batch."""
+    """Return whether a metric's state is sums only, over examples or over batches."""
     resets = next(kind for kind in type(metric).__mro__ if "reset" in vars(kind))
     if resets in (F1, MCC, PearsonCorrelation):
         return getattr(metric, "_average" if resets is MCC else "average", None) == "macro"

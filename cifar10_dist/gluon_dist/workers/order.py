@@ -1,4 +1,4 @@
-"""Which examples of a data set a worker sees, and when."""
+"""The order of the examples of an epoch, and a worker's part of each step."""
 
 from typing import TYPE_CHECKING, Iterator, Tuple
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def epoch_permutation(length: int, seed: int, epoch: int) -> "Indices":
-    """Order in which all workers together visit the examples of an epoch, shape ``(length,)``.
+    """Return the order of the examples of an epoch for all workers together, shape ``(length,)``.
 
-    It depends on ``(seed, epoch)`` alone, so that every worker finds the same one, in a restarted
-    job too, and none of the examples stays with one worker.
+    It depends on ``(seed, epoch)`` alone: the same on every worker, and in a restarted job. An
+    example may go to another worker in another epoch.
     """
     return np.random.RandomState([seed, epoch]).permutation(length)
 
@@ -33,12 +33,12 @@ def global_batches(
     batch_size : int
         Examples of all workers in one step; the last batch may have fewer.
     num_parts, part_index : int
-        How many workers share a batch, and which this is.
+        How many workers share a batch, and which of them this is.
 
     Yields
     ------
     indices : array of int
-        This worker's part of the batch: contiguous, near-equal to the others, perhaps empty.
+        This worker's part of the batch: contiguous, perhaps empty. All parts are near-equal.
     global_size : int
         Examples of all workers in this step.
     """

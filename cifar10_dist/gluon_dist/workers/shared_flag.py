@@ -1,4 +1,4 @@
-"""A flag between workers that takes no waiting: raised by any, seen by all one exchange later."""
+"""A flag that any worker raises and all workers see, without waiting for each other."""
 
 import mxnet as mx
 
@@ -6,7 +6,7 @@ RAISED = 1e6  # any gradient compression still sends something for it
 
 
 class SharedFlag:
-    """A flag that any worker raises and all see, one exchange later.
+    """A flag that any worker raises and all workers see one exchange later.
 
     In ``dist_sync`` all workers push a number in each step and pull the sum: the same on all of
     them. In ``dist_async`` there are no common steps: the worker that raises the flag replaces the
@@ -17,7 +17,7 @@ class SharedFlag:
     store : mxnet.kvstore.KVStore
         Of a type that begins with ``dist``.
     key : int
-        That nothing else uses.
+        One that nothing else uses.
     """
 
     def __init__(self, store, key):
@@ -26,7 +26,7 @@ class SharedFlag:
         store.init(key, self._sum)
 
     def exchange(self, is_raised):
-        """Tell the others, and return whether the exchange before showed the flag raised."""
+        """Send this worker's flag; return whether the exchange before showed it raised."""
         was_raised = self._sum.asscalar() != 0  # arrived long ago; a push before it did is wrong
         if is_raised:
             self._own[:] = RAISED
@@ -37,7 +37,7 @@ class SharedFlag:
 
 
 class OwnFlag:
-    """The same where there is one worker."""
+    """The flag of a single worker."""
 
     def exchange(self, is_raised):
         """Return what is passed."""

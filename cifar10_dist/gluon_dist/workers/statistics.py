@@ -1,4 +1,4 @@
-"""BatchNorm's running mean and variance, which each device moves for itself while it trains."""
+"""BatchNorm's running mean and variance, which differ between devices while they train."""
 
 from typing import List, Optional
 

@@ -1,4 +1,4 @@
-"""Numbers and arrays of any kind, as NumPy's arrays that travel, and back."""
+"""Numbers and arrays of any kind, to NumPy arrays that are sent, and back."""
 
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Sequence, Tuple
@@ -13,7 +13,7 @@ BFLOAT16 = np.dtype([("bfloat16", np.uint16)])  # as MXNet shows it
 
 
 def to_array(function: str, x: Any) -> Tuple["Array[Any]", str]:
-    """Return what travels, and the words for its kind, type and shape."""
+    """Return the array to send, and words for the kind, type and shape of the value."""
     if isinstance(x, mx.nd.NDArray):
         if x.stype != "default":
             raise TypeError(f'{function}: {x.stype} cannot travel: pass x.tostype("default")')
@@ -44,7 +44,7 @@ def to_array(function: str, x: Any) -> Tuple["Array[Any]", str]:
 
 
 def from_array(x: object, values: "Array[Any]") -> Any:
-    """Return an array as what it was before :func:`to_array`; what is float64 now stays so."""
+    """Return the value of which :func:`to_array` made an array; float64 stays float64."""
     if isinstance(x, mx.np.ndarray):
         return mx.np.array(values, values.dtype, ctx=x.context)
     if isinstance(x, mx.nd.NDArray):

@@ -1,4 +1,4 @@
-"""What the workers of a job tell each other besides gradients: counts, statistics, agreement."""
+"""What workers exchange besides gradients: counts, statistics, settings that must agree."""
 
 import json
 import time
@@ -9,11 +9,11 @@ from gluon_dist.workers.collectives import Collectives, OneWorker
 
 import numpy as np
 
-OTHERS_WAIT_S = 5  # before they repeat what worker 0 says; a launcher has stopped them by then
+OTHERS_WAIT_S = 5  # until they repeat worker 0's error; by then a launcher has ended them
 
 
 class Workers:
-    """The workers of a job, as one of them sees the others. All make the same calls.
+    """All workers of a job, from the side of one of them. All make the same calls.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Workers:
         self.take_keys = self.collectives.take_trainer_keys
 
     def all_reduce(self, values):
-        """Add up a vector of numbers over all workers.
+        """Return the sum of a vector over all workers.
 
         Parameters
         ----------
@@ -49,15 +49,15 @@ class Workers:
         return self.all_gather(values).sum(axis=0)
 
     def all_gather(self, values):
-        """Give every worker the vectors of all, shape (workers, n), float64."""
+        """Return the vectors of all workers, float64, shape (workers, n)."""
         return self.collectives.all_gather(np.asarray(values, np.float64))
 
     def all_gather_int(self, number):
-        """Give every worker the whole numbers of all, a list in the order of the ranks."""
+        """Return the whole numbers of all workers, a list in the order of the ranks."""
         return self.all_gather([number]).ravel().astype(int).tolist()
 
     def broadcast(self, content):
-        """Give every worker the bytes of worker 0; what the others pass is not looked at."""
+        """Return the bytes of worker 0; what other workers pass is not used."""
         if self.count == 1:
             return content
         size = int(self.collectives.broadcast(np.array([len(content or b"")]))[0])
@@ -65,7 +65,7 @@ class Workers:
         return self.collectives.broadcast(np.frombuffer(own, np.uint8)).tobytes()
 
     def all_gather_texts(self, text):
-        """Give every worker the texts of all, in the order of the ranks."""
+        """Return the texts of all workers, in the order of the ranks."""
         content = text.encode()
         longest = int(self.all_gather([len(content)]).max())
         rows = self.collectives.all_gather(np.frombuffer(content.ljust(longest), np.uint8))
@@ -76,18 +76,18 @@ class Workers:
         self.collectives.barrier()
 
     def agree(self, facts):
-        """Stop if the workers were not started with the same facts.
+        """Raise if the workers were not started with the same facts.
 
         Parameters
         ----------
         facts : dict of str to str
-            What must be equal, with its name: options, data, versions.
+            Values that must be equal, by name: options, data, versions.
 
         Raises
         ------
         UsageError
-            Naming the first fact that differs, its values and the workers that have them. Worker 0
-            raises at once; the others give it the time to end the job with this one message.
+            With the first fact that differs, its values and the workers that have them. Worker 0
+            raises at once, the other workers later: so the job ends with one message.
         """
         everyone = self._gather_facts(facts)
         for name in sorted(set().union(*everyone)):
@@ -104,7 +104,7 @@ class Workers:
                 )
 
     def _gather_facts(self, facts):
-        """Give every worker the facts of all, also if their kinds of store differ."""
+        """Return the facts of all workers, even if their kinds of store differ."""
         gather = self.collectives.all_gather_alone
         if self.collectives.threshold is not None or uses_p3():  # P3 numbers keys as they come
             gather = self.collectives.all_gather
