@@ -35,7 +35,7 @@ from cluster_network import HOST_NAME, Cluster, Problem, require, run
 
 
 def status(cluster, _):
-    """What is up, and how many bytes crossed each cable."""
+    """Print what is up, and how many bytes crossed each cable."""
     living = cluster.living()
     if "switch" not in living:
         print("no host is up")
@@ -80,7 +80,7 @@ def set_link(cluster, args):
 
 
 def systems(text):
-    """The names of batch systems, each once."""
+    """Return the names of batch systems, each once."""
     names = sorted(set(text.split(",")))
     for name in names:
         if name not in SYSTEMS:

@@ -18,7 +18,7 @@ exec -a mpirun /run/mpirun "$@"
 
 
 def write_files(d1, addresses):
-    """Let the user of a host log in to the others, with the key of the cluster."""
+    """Let the user of a host log in to all hosts, with the key of the cluster."""
     folder = d1 / "home" / "ubuntu" / ".ssh"
     folder.mkdir(mode=0o700)
     shutil.copyfile(d1.parent / "ssh_config", folder / "config")

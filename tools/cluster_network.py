@@ -297,7 +297,7 @@ class Cluster:
             self.has_wired = False
             run("ip", "link", "del", self.state["link"], check=False)
         for path in self.folder.iterdir() if self.folder.exists() else ():
-            if path.is_dir() and HOST_NAME.fullmatch(path.name):  # others are other clusters
+            if path.is_dir() and HOST_NAME.fullmatch(path.name):  # else another cluster's
                 shutil.rmtree(path)
             elif path.is_file() and path.name != "lock":
                 path.unlink()

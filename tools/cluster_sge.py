@@ -13,7 +13,7 @@ NEEDED = {
     "sge_execd": "gridengine-exec",
     "qsub": "gridengine-client",
 }
-READY = """qhost | awk '/^d[0-9]/ && $7 != "-"'"""  # it has told its load
+READY = """qhost | awk '/^d[0-9]/ && $7 != "-"'"""  # it has reported its load
 CELL = "var/lib/gridengine/default/common"
 SPOOL = "/var/spool/gridengine/qmaster"
 PROGRAMS = pathlib.Path("/usr/lib/gridengine")

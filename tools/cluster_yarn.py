@@ -114,13 +114,13 @@ SITE = {
 
 
 def sums():
-    """The SHA-256 of each jar, by its name."""
+    """Return the SHA-256 of each jar, by its name."""
     lines = SUMS.read_text(encoding="utf-8").splitlines()
     return {name: digest for digest, name in map(str.split, lines)}
 
 
 def wrong(folder):
-    """The names of jars that a folder lacks, or whose content is not what it should be."""
+    """Return the names of jars that a folder lacks, or whose content is wrong."""
     return [
         name
         for name, digest in sums().items()
@@ -130,7 +130,7 @@ def wrong(folder):
 
 
 def jars():
-    """The folder of Hadoop's jars, downloaded if need be."""
+    """Return the folder of Hadoop's jars, downloaded if need be."""
     folder = CACHE / f"mxnet-cluster/hadoop-{VERSION}"
     if not wrong(folder):
         return folder
@@ -165,7 +165,7 @@ def write_files(d1, addresses):
 
 
 def site(values):
-    """A file of Hadoop's configuration."""
+    """Return a file of Hadoop's configuration."""
     lines = [f"<property><name>{n}</name><value>{v}</value></property>" for n, v in values.items()]
     return "\n".join(["<configuration>", *lines, "</configuration>", ""])
 

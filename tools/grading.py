@@ -2,7 +2,7 @@
 
 nbgrader leaves out a check that is missing, and gives no points at all to a copy that ends its
 kernel. Here missing checks are put back, and a cell that ends or blocks its kernel, or takes more
-than its share of the machine, fails alone: the others are run again without it.
+than its share of the machine, fails alone: the remaining cells are run again without it.
 """
 
 import ctypes
@@ -45,7 +45,7 @@ class PutBackChecks(OverwriteCells):
     add_missing_cells = True
 
     def preprocess(self, nb, resources):
-        """Name the copy in what is told, and do the rest as nbgrader does."""
+        """Log the name of the copy; the rest is nbgrader's."""
         self.copy = name_of(resources)
         return super().preprocess(nb, resources)
 
@@ -54,7 +54,7 @@ class PutBackChecks(OverwriteCells):
         source = self.gradebook.find_notebook(self.notebook_id, self.assignment_id)
         texts = {cell.name: cell for cell in source.source_cells}
         plain = {cell.source.strip(): cell for cell in nb.cells if "nbgrader" not in cell.metadata}
-        missing = [check for check in source.grade_cells if check.name not in places(nb)]
+        missing = [check for check in source.grade_cells if check.name not in index_of(nb)]
         found = {check.name: plain.get(texts[check.name].source.strip()) for check in missing}
         if len(missing) == len(source.grade_cells) and not any(found.values()):
             raise ValueError(
@@ -69,20 +69,20 @@ class PutBackChecks(OverwriteCells):
                 continue
             if "id" in nb.cells[0]:  # older formats have none
                 cell.id = f"{check.name}-again"
-            answer = places(nb).get(check.name.rpartition("-check")[0], len(nb.cells))
+            answer = index_of(nb).get(check.name.rpartition("-check")[0], len(nb.cells))
             nb.cells.insert(answer + 1, cell)
             self.log.warning("%s: %s was missing and was put back", self.copy, check.name)
         return nb, resources
 
 
-def places(nb):
-    """Return where the cells that nbgrader knows stand, by their names."""
+def index_of(nb):
+    """Return the index of each cell that nbgrader knows, by its name."""
     known = [(cell.metadata.get("nbgrader", {}), at) for at, cell in enumerate(nb.cells)]
     return {metadata["grade_id"]: at for metadata, at in known if "grade_id" in metadata}
 
 
 class RunWithinLimits(Execute):
-    """Run a copy. A cell that ends its kernel or exceeds a limit fails, and all others are run."""
+    """Run a copy. A cell that ends its kernel or exceeds a limit fails; all other cells are run."""
 
     memory_gb = Float(MEMORY / GB, help="of a copy's kernel and programs").tag(config=True)
     files_gb = Float(4, help="of what a copy writes into its folder").tag(config=True)
@@ -112,8 +112,8 @@ class RunWithinLimits(Execute):
     def _fail(self, cell, reason, copy):
         """Let the cell that was being run end with an error."""
         self.log.warning("%s: cell %d %s: run again without it", copy, self.index + 1, reason)
-        told = f"This cell {reason}."
-        cell.outputs.append(new_output("error", ename="Limit", evalue=told, traceback=[told]))
+        text = f"This cell {reason}."
+        cell.outputs.append(new_output("error", ename="Limit", evalue=text, traceback=[text]))
         self.failed.add(self.index)
 
     def preprocess_cell(self, cell, resources, index):

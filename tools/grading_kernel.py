@@ -46,7 +46,7 @@ def main():
 
 
 def be_own(folder):
-    """Keep the settings and temporary files of whoever grades out of it."""
+    """Give the kernel its own settings and temporary files, not the teacher's."""
     folder.mkdir(parents=True)
     os.environ.update(dict.fromkeys(("IPYTHONDIR", "MPLCONFIGDIR", "TMPDIR"), str(folder)))
 
@@ -60,7 +60,7 @@ def limit_processes():
 
 
 def be_kernel():
-    """Be a kernel until it is told to end."""
+    """Be a kernel until nbgrader ends it."""
     from ipykernel.iostream import OutStream
     from ipykernel.kernelapp import IPKernelApp
     from ipykernel.zmqshell import ZMQDisplayPublisher

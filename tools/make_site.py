@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-OWN = ROOT / "docs" / "site"  # the front page and others that are nowhere else
+OWN = ROOT / "docs" / "site"  # the front page, and pages that only the site has
 SOURCE = ROOT / "build" / "site-source"
 SITE = ROOT / "build" / "site"
 PYTHON = ROOT / ".venv" / "bin" / "python"
@@ -45,7 +45,7 @@ BESIDE = {  # a page that the site alone has, the notebook that leads to it, wha
         "With the numbers of real machines, and folded answers.",
     ),
 }
-ALSO = {  # words that others use for what a page tells of: the search finds them
+ALSO = {  # other words for what a page explains: the search finds them
     "03-share-state-with-the-kvstore": "parameter server, all-reduce, stale gradients",
     "06-survive-failures": "fault tolerance, hang, deadlock, resume",
     "07-measure-scaling": "straggler (a slow worker), strong and weak scaling, bottleneck",
@@ -57,7 +57,7 @@ ALSO = {  # words that others use for what a page tells of: the search finds the
 TRY, TRY_TREE = "<!-- to try out -->", "<!-- to try out: tree -->"  # in the front page
 ORPHAN = "---\norphan: true\n---\n"  # a page that no other comes before or after
 FILES = "<!-- files -->"  # in the page of source files
-ARCHIVE = "lesson.tar.gz"  # the project itself, for whoever has only the site
+ARCHIVE = "lesson.tar.gz"  # the project, to download from the site
 GET_IT = f"""\
 Type them in the project's folder. To get it, download
 <a href="{ARCHIVE}">{ARCHIVE}</a> (1 MB), and unpack it: `tar xf {ARCHIVE}`, `cd lesson`."""
@@ -130,7 +130,7 @@ def put_together():
 
 
 def write_beside():
-    """Lead from the front page to the pages of BESIDE that there are."""
+    """Link the pages of BESIDE from the front page."""
     there = {name: words for name, (_, *words) in BESIDE.items() if (OWN / f"{name}.md").exists()}
     if there:
         cards = "\n".join(card_of(name, *words) for name, words in there.items())
@@ -157,7 +157,7 @@ def write_page(path, place, wanted, pages):
 
 
 def also(path):
-    """Return the line of other words for what a page tells of; nothing if there are none."""
+    """Return the line of other words for what a page explains; nothing if it has none."""
     return f"\n\n*Also called: {ALSO[path.stem]}.*\n" if path.stem in ALSO else ""
 
 
@@ -204,7 +204,7 @@ def write_downloads():
 
 
 def relink(text, path, wanted, pages):
-    """Lead links to files of the project to the pages of these files, and note these as wanted."""
+    """Return text whose links to files lead to the pages of these files, which are noted."""
 
     def lead(match):
         target = (path.parent / match[0]).resolve()

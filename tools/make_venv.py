@@ -34,15 +34,15 @@ STAMP = "built-from.json"  # removed first, written last: without it a run was c
 HOROVOD_STAMP = "horovod.txt"  # of make_horovod.py, which adds to this environment
 PYTHONS = ("python3.11", "python3.10", "python3.12", "python3.9", "python3.8", "python3")
 SUPPORTED = ((3, 8), (3, 12))
-# Debian and Ubuntu have ensurepip in a package of its own; who compiles Python may miss the others.
+# Debian and Ubuntu package ensurepip apart; a Python that was compiled may lack the other modules.
 ASK_PYTHON = """
 import sys
 print("version", *sys.version_info[:3], flush=True)
 import ctypes, ensurepip, ssl
 """
 LIBRARIES = ROOT / "cifar10_dist" / "gluon_dist" / "setup" / "libraries.py"
-# Those of the user's settings of pip that say where packages come from. All others stay outside:
-# user, target or prefix, for instance, would install somewhere else.
+# The user's settings of pip that are kept: where packages come from. The rest is left out: user,
+# target or prefix, for instance, would install somewhere else.
 PIP_SETTINGS = (
     *("index-url", "extra-index-url", "no-index", "find-links", "proxy", "cert", "client-cert"),
     *("trusted-host", "keyring-provider", "use-feature", "timeout", "default-timeout", "retries"),
@@ -67,7 +67,7 @@ class Live:
 
     def __init__(self):
         self.count, self.name = 0, ""
-        self.start = self.told = time.time()
+        self.start = self.printed = time.time()
 
     def take(self, line):
         """Take in a line of pip's."""
@@ -83,8 +83,8 @@ class Live:
         text = f"  {self.count} packages, {minutes}:{seconds:02}, {self.name}"
         if sys.stdout.isatty():
             print(f"\r\x1b[K{text[:78]}", end="", flush=True)
-        elif time.time() - self.told > self.EVERY_S:
-            self.told = time.time()
+        elif time.time() - self.printed > self.EVERY_S:
+            self.printed = time.time()
             print(text, flush=True)
 
     def wipe(self):
@@ -96,12 +96,12 @@ class Live:
 def run(*command, is_long=False, **env):
     """Run a command, with these variables; return its exit status and what it printed.
 
-    Python and pip do not see what is set for others of their kind (PYTHONHOME, PIP_USER). With
+    Python and pip do not see settings for another Python or pip (PYTHONHOME, PIP_USER). With
     ``is_long`` it is pip that installs much, and how far it is is shown.
     """
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PIP_"))}
+    plain = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PIP_"))}
     pipe = {
-        "env": dict(kept, **env),
+        "env": dict(plain, **env),
         "stdin": subprocess.DEVNULL,
         "stdout": subprocess.PIPE,
         "stderr": subprocess.STDOUT,

@@ -13,11 +13,6 @@ from sources.image_set import ImageSet
 NUM_CLASSES = 10
 NUM_TRAIN, NUM_TEST = 10000, 2000
 SIZE = 32
-CLASS_NAMES = [
-    f"{scale} {pattern}"
-    for scale in ("fine", "coarse")
-    for pattern in ("columns", "rows", "rising", "falling", "checks")
-]
 
 
 def make_images(num_examples, seed, num_classes=NUM_CLASSES, first=None):

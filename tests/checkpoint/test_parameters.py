@@ -54,8 +54,9 @@ def theirs():
     return net
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-@pytest.mark.parametrize("form", SAVES)
+@pytest.mark.parametrize(
+    "form, dtype", [*((form, "float32") for form in SAVES), ("structural", "float16")]
+)
 def test_what_gluon_and_module_save_is_read_with_all_names(tmp_path, theirs, form, dtype):
     path = str(tmp_path / "model-0000.params")
     SAVES[form](theirs, path)

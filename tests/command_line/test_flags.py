@@ -192,11 +192,6 @@ def test_a_job_that_may_be_restarted_resumes_by_itself(words, restarts, resume):
     assert parse(words.split(), {"LAUNCH_MAX_RESTARTS": restarts}).resume == resume
 
 
-def test_no_two_flags_share_a_name():
-    names = [name for flag in ALL for name in flag.names.split()] + list(WITHOUT_EFFECT)
-    assert len(names) == len(set(names)) and all(name.startswith("--") for name in names)
-
-
 def test_help_lists_every_flag_in_its_group_and_no_flag_without_effect(tmp_path):
     job = train(tmp_path, "--help")
     text = job.stdout

@@ -155,11 +155,3 @@ def test_p3_sends_slices_and_ends_at_the_same_parameters(tmp_path):
         found.append(mx.nd.load(f"{prefix}-0001.params"))
     for name, array in found[0].items():
         np.testing.assert_array_equal(array.asnumpy(), found[1][name].asnumpy(), err_msg=name)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("option", ["--kv-store dist_async", "--gc-type 2bit"])
-def test_what_p3_cannot_do_is_one_line_and_status_2(option, tmp_path):
-    job = launch(tmp_path, "-n", 1, "--p3", *TRAIN, "--data", "synthetic", *option.split())
-    assert job.status == 2
-    assert f"{option} does not go with the launcher's --p3" in job.stderr + job.stdout

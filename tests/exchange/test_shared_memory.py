@@ -51,10 +51,8 @@ def test_shared_memory_is_chosen_only_where_all_workers_have_it(
 
 @pytest.mark.long
 def test_both_ways_train_alike_and_say_which_it_is(tmp_path):
-    shared = launch(tmp_path, "-n", 2, *TRAIN, *SHORT.split(), "--num-epochs", "2")
-    sent = launch(
-        tmp_path, "-n", 2, *TRAIN, *SHORT.split(), "--num-epochs", "2", "--allreduce", "servers"
-    )
+    words = ("-n", 2, *TRAIN, *SHORT.split(), "--num-epochs", "1")
+    shared, sent = launch(tmp_path, *words), launch(tmp_path, *words, "--allreduce", "servers")
     assert shared.status == sent.status == 0, shared.stderr + sent.stderr
     assert LINE in shared.stdout and LINE not in sent.stdout
     assert accuracies(shared.stdout) == accuracies(sent.stdout)

@@ -6,7 +6,7 @@ import pytest
 from mxnet import autograd
 from mxnet.gluon import nn
 
-from launching import PROGRAMS, launch, train
+from launching import PROGRAMS, launch
 from networks.by_name import get_network, network_json
 from networks.one_pixel import as_convolutions, use_products
 from processors import needs_avx512
@@ -125,14 +125,6 @@ def test_a_convolution_whose_images_are_not_clear_is_left_alone():
 def test_bfloat16_computes_products_too(tmp_path):
     job = launch(tmp_path, program=PROGRAMS / "products_in_bfloat16.py")
     assert job.status == 0 and "products: 4\n" in job.stdout, job.stdout + job.stderr
-
-
-@pytest.mark.long
-@needs_avx512
-def test_bfloat16_trains_with_products(tmp_path):
-    options = "--data synthetic --network resnet18_v1 --num-examples 128 --num-epochs 1"
-    job = train(tmp_path, *options.split(), "--batch-size", "64", "--dtype", "bfloat16")
-    assert job.status == 0 and "Epoch 0: Test_acc" in job.stdout, job.stderr
 
 
 def test_files_describe_mxnets_own_layers():

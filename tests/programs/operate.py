@@ -1,17 +1,20 @@
-"""Workers use the door's operations over a store, argv: its type. The oracles are exact.
+"""Workers use the operations of the package over a store; argv: its type. The oracles are exact.
 
 Then they do so again under compression, or with the servers' optimizer of dist_async.
 """
 
 import copy
 import sys
+import time
 from functools import reduce
 
 import gluon_dist
 from gluon_dist import all_gather, all_reduce, barrier, broadcast, broadcast_parameters
+from gluon_dist.common.errors import UsageError
 from gluon_dist.common.failure import exit_with
 from gluon_dist.exchange.server_optimizer import CountingOptimizer
 from gluon_dist.workers import collectives, group
+from gluon_dist.workers import workers as workers_module
 
 import mxnet as mx
 import numpy as np
@@ -34,6 +37,8 @@ def main():
         workers.collectives.note_server_optimizer()
         operate(300_000)
         keys()
+        workers.collectives.barrier = lambda: leave_late(workers)
+        talk(workers)
     elif store.type.startswith("dist"):
         if COUNT > 1:
             keys()
@@ -48,12 +53,40 @@ def main():
 
 def operate(long):
     """`long` numbers are cut into several messages."""
+    talk(group.workers())
     numbers()
     arrays([*SHAPES, (long,)])
     half_precision()
     mistakes()
     parameters()
     metrics()
+
+
+def leave_late(workers):
+    """Leave the barrier one after the other: the last pulls when the first has pushed again."""
+    collectives.Collectives.barrier(workers.collectives)
+    time.sleep(0.03 * RANK)
+
+
+def talk(workers):
+    """The program's own operations: sums, any bits, and settings that must agree."""
+    for number in range(5):  # the same keys again and again: a sum must never mix two rounds
+        got = workers.all_reduce([RANK + number, 2**40 + 1, 0.1])
+        wanted = [sum(range(COUNT)) + COUNT * number, COUNT * (2**40 + 1), sum([0.1] * COUNT)]
+        assert got.tolist() == wanted  # float32 would differ at 1e-8
+        assert workers.all_reduce(np.float32([number == RANK, 1])).tolist() == [
+            number < COUNT,
+            COUNT,
+        ]
+    row = np.array([np.nan, np.inf, -np.inf, -0.0, 5e-324, 2.0**53 + 1, RANK])
+    rows = [np.append(row[:-1], rank) for rank in range(COUNT)]
+    assert workers.all_gather(row).tobytes() == np.array(rows).tobytes()
+    workers.agree({"data": "the same", "--lr": "0.1"})
+    workers_module.OTHERS_WAIT_S = 0
+    if COUNT > 1:
+        usual = ", ".join(str(rank) for rank in range(COUNT) if rank != 1)
+        text = f"the workers differ in --lr: 0.1 on worker {usual}, 0.2 on worker 1; start all"
+        told(UsageError, text, workers.agree, {"--lr": "0.2" if RANK == 1 else "0.1"})
 
 
 def numbers():

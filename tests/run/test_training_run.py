@@ -2,7 +2,8 @@
 
 import time
 
-from gluon_dist.checkpoint.files import find
+from gluon_dist.checkpoint.files import find, write
+from gluon_dist.checkpoint.manifest import Manifest
 from gluon_dist.checkpoint.session import Session
 from gluon_dist.workers.workers import Workers
 
@@ -86,6 +87,23 @@ def test_a_request_ends_the_epoch_after_the_step_and_saves_there(begin, tmp_path
     assert number == 2 and run.save_if_stopped(0) and run.finish() == 75
     (entry,) = find(prefix)
     assert (entry.epoch, entry.step) == (0, 3)
+
+
+@pytest.mark.parametrize(
+    "flags, saved", [((), [3, 2, 1]), (("--save-period", 2), [3, 2]), (("--keep", 1), [3])]
+)
+def test_every_so_many_epochs_are_saved_the_last_always_and_as_many_kept(
+    begin, tmp_path, flags, saved
+):
+    prefix = tmp_path / "model"
+    write(str(prefix), Manifest(9, run="1999"), None, {"arg:w": mx.nd.ones(1)}, {})  # another's
+    training = begin("--model-prefix", prefix, *flags)
+    for epoch in range(3):
+        follow(training, epoch)
+        assert not training[0].save_if_stopped(epoch)
+        training[0].epoch_done(epoch, {})
+    assert training[0].finish() == 0
+    assert [entry.epoch for entry in find(prefix)] == [*saved, 9]
 
 
 def test_an_epoch_that_nobody_stopped_is_not_saved_before_its_test(begin, tmp_path):

@@ -1,4 +1,4 @@
-"""What the door's operations between workers return, and what they say of mistakes."""
+"""What operations between workers return, and what they say of mistakes."""
 
 import sys
 

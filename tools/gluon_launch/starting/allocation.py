@@ -12,10 +12,10 @@ from gluon_dist import contract
 from gluon_launch.job.hosts import parse_host
 from gluon_launch.job.statuses import UsageError
 
-# Variables that change what Slurm's commands do, and that no option takes back: SLURM_LABELIO
+# Variables that change what Slurm's commands do, and that no option overrides: SLURM_LABELIO
 # numbers the lines, SBATCH_WAIT waits for the job's end, SCANCEL_INTERACTIVE asks, SCANCEL_STATE
-# selects. The others tell srun what a step asks for. Ours gets all of the job on its node, and they
-# may be of another job: from within an allocation sbatch passes on its variables.
+# selects. The rest limits what a step gets. Our step gets all of the job on its node, and these
+# variables may be of another job: from within an allocation sbatch passes on its environment.
 IN_OUR_WAY = re.compile(
     r"SLURM_LABELIO|SBATCH_WAIT|SCANCEL_\w+|SRUN_CPUS_PER_TASK"
     r"|SLURM_((MEM|NTASKS|GPUS)_PER_\w+|CPUS_PER_GPU|TRES_PER_TASK|THREADS_PER_CORE)"
@@ -24,7 +24,7 @@ IN_OUR_WAY = re.compile(
 
 
 def without_hindrance(environ):
-    """An environment for Slurm's commands, also where mpirun runs them."""
+    """Return an environment for Slurm's commands, also where mpirun runs them."""
     is_ours = has_parts(environ)
     return {
         name: value
@@ -34,18 +34,18 @@ def without_hindrance(environ):
 
 
 def has_parts(environ):
-    """Is our own job a heterogeneous one? Variables of such a job may be left over, too."""
+    """Return whether our job is heterogeneous; variables of another such job may be set, too."""
     return "SLURM_HET_SIZE" in environ and (
         environ.get("SLURM_JOB_ID_HET_GROUP_0") == environ.get("SLURM_JOB_ID")
     )
 
 
 def find_hosts(environ=os.environ, first=None):
-    """The hosts of the allocation that this process is part of; none outside of one.
+    """Return the hosts of the allocation that this process is part of; none outside of one.
 
     A host comes once for each of its slots, in turns: placed round-robin, no host gets more than
-    its slots before all have theirs. `first` is a variable of the batch system that is asked first:
-    those of another may be left over.
+    its slots before all have theirs. `first` is a variable of the batch system to try first, as
+    variables of another one may be set.
 
     Raises
     ------
@@ -85,14 +85,14 @@ def check_alone(environ):
     Not meant are a shell on several nodes (`srun --pty`), which one user types in, a WORLD_SIZE
     that torchrun has not set, and a job in a job of ours.
     """
-    told = dict(LAUNCHERS)
+    counts = dict(LAUNCHERS)
     if "SLURM_PTY_PORT" in environ:
-        del told["SLURM_STEP_NUM_TASKS"]
+        del counts["SLURM_STEP_NUM_TASKS"]
     if "TORCHELASTIC_RUN_ID" not in environ:
-        del told["WORLD_SIZE"]
+        del counts["WORLD_SIZE"]
     if contract.JOB in environ:
-        del told["HOROVOD_SIZE"]
-    for variable, program in told.items():
+        del counts["HOROVOD_SIZE"]
+    for variable, program in counts.items():
         count = environ.get(variable, "")
         if count.isdecimal() and int(count) > 1:
             raise UsageError(
@@ -102,9 +102,9 @@ def check_alone(environ):
 
 
 def watchers():
-    """The two processes above this one in a submitted job: the batch script, and what runs it.
+    """Return the two processes above this one in a submitted job: the batch script and its parent.
 
-    Once one of the two is killed, the batch system may count the job as ended. It tells us nothing.
+    Once one of the two is killed, the batch system may count the job as ended, without a signal.
     """
     script = os.getppid()
     try:
@@ -115,19 +115,19 @@ def watchers():
 
 
 def het_group(name, environ):
-    """The part of a heterogeneous Slurm job that a host belongs to, None in any other job."""
+    """Return the part of a heterogeneous Slurm job that a host belongs to; else None."""
     groups = enumerate(_het_groups(environ))
     return next((number for number, slots in groups if name in slots), None)
 
 
 def _het_groups(environ):
-    """The slots of the hosts of a heterogeneous Slurm job (salloc -N1 : -N2), for each part."""
+    """Yield the slots of the hosts of each part of a heterogeneous job (salloc -N1 : -N2)."""
     for number in range(int(environ["SLURM_HET_SIZE"]) if has_parts(environ) else 0):
         yield _slurm(environ, f"_HET_GROUP_{number}")
 
 
 def _slurm(environ, group=""):
-    """Slurm's lists are compressed: d[1-3], and 2(x3),1 tasks."""
+    """Return the slots of each host from Slurm's compressed lists: d[1-3], and 2(x3),1 tasks."""
     nodes = environ[f"SLURM_JOB_NODELIST{group}"]
     try:
         done = subprocess.run(
@@ -147,7 +147,7 @@ def _slurm(environ, group=""):
 
 
 def _grid_engine(environ):
-    """A line for each host: name, slots, queue, processors."""
+    """Return the slots of each host from a file of lines: name, slots, queue, processors."""
     lines = pathlib.Path(environ["PE_HOSTFILE"]).read_text(encoding="utf-8").split("\n")
     slots = collections.Counter()
     for name, count, *_ in filter(None, map(str.split, lines)):

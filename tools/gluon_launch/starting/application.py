@@ -56,7 +56,7 @@ def run_yarn(*words):
 
 
 def find_jar():
-    """The jar of DistributedShell, among the classes that `yarn` uses, or an `OSError`."""
+    """Return the jar of DistributedShell among the classes that `yarn` uses; else `OSError`."""
     done = run_yarn("classpath")
     for entry in done.stdout.strip().split(":"):
         folder = entry[:-1] if entry.endswith("/*") else os.path.dirname(entry)
@@ -70,7 +70,7 @@ def find_jar():
 
 
 def own_addresses(interface):
-    """The IPv4 addresses of this machine that a container may call, the likeliest first."""
+    """Return the IPv4 addresses of this machine that a container may call, the likeliest first."""
     found = []
     named = interface.split(",") if interface else []
     for name in [*named, *(name for _, name in socket.if_nameindex())]:
@@ -87,7 +87,6 @@ class Application:
     def __init__(self, job, request, say):
         self.request, self.say = request, say
         self.known = {}  # what the client has said: see `SAYS`
-        self.asked_at = time.monotonic()
         self.away_since = self.waiting_since = self.state = None
         self.has_told_state = False
         jar = find_jar()
@@ -131,7 +130,7 @@ class Application:
                 self.away_since = None
 
     def trouble(self):
-        """Why the containers will not come: a line and a status; None if they may."""
+        """Return why no containers will come, a line and a status; None while they may."""
         known, request = self.known, self.request
         if self.away_since and time.monotonic() - self.away_since > ANSWER_S:
             return f"YARN: the ResourceManager does not answer: {known.get('away')}", UNREACHABLE
@@ -186,7 +185,7 @@ class Application:
                 )
 
     def close(self):
-        """Wait for no further container: those that come are told so, and end."""
+        """Accept no further container: those that still come end at once."""
         self.listener.close()
 
     def end(self, gently):

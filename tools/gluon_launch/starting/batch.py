@@ -45,14 +45,14 @@ class BatchSystem(Way):
         return hosts
 
     def settle(self, job, environ):
-        """A job that it starts again is the same one."""
+        """Give a job the id that it had in its earlier tries."""
         if "LAUNCH_SUBMITTED" in environ:
             job.id = environ["LAUNCH_SUBMITTED"]
             job.earlier_tries = self.earlier_tries(environ)
             job.watchers = allocation.watchers()
 
     def earlier_tries(self, environ):
-        """How often it has started the job before."""
+        """Return how often it has started the job before."""
         return 0
 
     def inherited(self):
@@ -66,7 +66,7 @@ class BatchSystem(Way):
 
     @abc.abstractmethod
     def directives(self, job, folder):
-        """The options of the job; the user's own come last, and win.
+        """Return the options of the job; the user's own come last, and win.
 
         Raises
         ------
@@ -75,11 +75,11 @@ class BatchSystem(Way):
         """
 
     def directive(self, option):
-        """An option as a line of the script."""
+        """Return an option as a line of the script."""
         return f"{self.mark} {option}"
 
     def output(self, folder, number):
-        """Where a job's output goes, without .out or .err."""
+        """Return the path of a job's output, without .out or .err."""
         return f"{folder}/launch-{self.name}-{number}"
 
     @abc.abstractmethod
@@ -104,7 +104,7 @@ class Submitted(abc.ABC):
 
     @abc.abstractmethod
     def look(self):
-        """What the job is doing, in words, and its exit status, None before its end."""
+        """Return the job's state in words, and its exit status, None before its end."""
 
 
 def run(*argv, env=None):
@@ -116,7 +116,7 @@ def run(*argv, env=None):
 def submitted(argv, text, environ, pattern):
     """Submit a script; the match of the pattern with what sbatch or qsub prints.
 
-    Ctrl-C does not reach it: it might have submitted the job, and not yet told the number.
+    Ctrl-C does not reach it: it might have submitted the job, and not yet printed the number.
     """
     done = subprocess.run(
         argv, input=os.fsencode(text), env=environ, capture_output=True, start_new_session=True

@@ -33,7 +33,7 @@ class Contents:
     limit: int  # bytes from which on a file is too large
 
     def left_out(self):
-        """In a line, what is left out and which flag changes that; "" if nothing is."""
+        """Return a line on what is left out and which flag changes that; "" if nothing is."""
         found = []
         if self.large:
             names = sorted(self.large, key=self.large.get, reverse=True)
@@ -50,7 +50,7 @@ class Contents:
         return "".join(c if c.isprintable() else "?" for c in text)  # a name may have several lines
 
     def excludes(self):
-        """rsync's options for what is left out besides `patterns`."""
+        """Return rsync's options for what is left out besides `patterns`."""
         paths = [path for files in self.checkpoints for path in files]
         max_size = [f"--max-size={self.limit}"] if self.limit else []
         return [*max_size, *(f"--exclude=/{_literal(path)}" for path in paths)]
@@ -74,13 +74,13 @@ def _look(source, excluded, limit):
 
 
 def patterns(excluded):
-    """rsync's options for what is left out by name."""
+    """Return rsync's options for what is left out by name."""
     chosen = [pattern for pattern in excluded if pattern != "none"]
     return [f"--exclude={p}" for p in [*chosen, *(() if "none" in excluded else NOT_COPIED)]]
 
 
 def _list(source, excluded):
-    """The size of each file, by its path."""
+    """Return the size of each file, by its path."""
     argv = ["rsync", "-rlptn", "--out-format=%l %n", "--no-human-readable", *patterns(excluded)]
     with tempfile.TemporaryDirectory() as nothing:
         try:
@@ -97,7 +97,7 @@ def _list(source, excluded):
 
 
 def _unescaped(name):
-    """rsync writes bytes that are not printable in octal: `\\#012`."""
+    """Return a name of rsync's list, in which bytes that are not printable stand as `\\#012`."""
     return re.sub(rb"\\#([0-7]{3})", lambda match: bytes([int(match[1], 8)]), name)
 
 
@@ -118,7 +118,7 @@ def _checkpoints(source, sizes):
 
 
 def _literal(path):
-    """A path as a pattern of rsync's, in which a backslash counts only beside a wildcard."""
+    """Return a path as a pattern of rsync's, where a backslash counts only beside a wildcard."""
     return re.sub(r"([*?\[\\])", r"\\\1", path) if set(path) & set("*?[") else path
 
 
@@ -127,7 +127,7 @@ def _number(things, what):
 
 
 def human(size):
-    """Bytes to read: `2.1 GB`."""
+    """Return a number of bytes as people read it: `2.1 GB`."""
     for unit, bytes_of in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if size >= bytes_of:
             return f"{size / bytes_of:.3g} {unit}"

@@ -29,7 +29,7 @@ for rank in range(int(ranks)):
 
 
 def describe_job(job):
-    """The script: a block for each host, to be pasted there, or run here for a local job."""
+    """Return the script: a block for each host, to paste there, or to run here for a local job."""
     lines = ["# The same by hand, in bash."]
     if mask_words(job.argv) != job.argv:
         lines.append(ABOUT_HIDDEN)
@@ -64,7 +64,7 @@ def describe_job(job):
 
 
 def _block(job, host, processes):
-    """What runs on one host. Ctrl-C ends it."""
+    """Return the block of one host. Ctrl-C ends what it starts."""
     env = job.way.inherited() or {}
     is_absolute = os.path.isabs(job.directory)  # else it is in the home there
     return [
@@ -87,13 +87,13 @@ def _block(job, host, processes):
 
 
 def _prepare():
-    """The line that lets every Python import `startup/sitecustomize.py` first."""
+    """Return the line that makes every Python import `startup/sitecustomize.py` first."""
     startup = _quote(str(brought.STARTUP))
     return [f'export PYTHONPATH={startup}"${{PYTHONPATH:+:$PYTHONPATH}}"']
 
 
 def _wait(job, host):
-    """Lines that wait for the end; Horovod's rendezvous does not see it."""
+    """Return lines that wait for the workers; Horovod's rendezvous does not end by itself."""
     if job.backend == "ps-lite" or host != job.hosts[0]:
         return ["wait"]
     return [
@@ -103,17 +103,17 @@ def _wait(job, host):
 
 
 def _hidden(job, processes):
-    """The variables of these processes whose values are not shown."""
+    """Return the variables of these processes whose values are not shown."""
     return sorted({name for p in processes for name in untold(job, p.role)})
 
 
 def is_here(job):
-    """Does all of it run on this machine, whose address and processors are known?"""
+    """Return whether the whole job runs on this machine."""
     return job.hosts == [LOCAL]
 
 
 def _facts(job, host, processes):
-    """Lines that set $root, the address of the scheduler, and what only the host knows: `_ask`."""
+    """Return lines that set $root, the scheduler's address, and what only the host knows."""
     first = job.hosts[0]
     wanted = job.way.wanted(first, job) if job.way.login(first, job) else ""
     root = f': "${{root:?set it first: the IPv4 address of {first}}}"'
@@ -128,7 +128,7 @@ def _facts(job, host, processes):
 
 
 def _ask(job, workers=1, ranks=0):
-    """The command that prints the facts of a host, but for its last word, who is to be reached."""
+    """Return the command that prints a host's facts, without its last word, the host to reach."""
     functions = [processors, threads, announced_address, facts.address_toward]
     program = ["workers, ranks, names, toward = sys.argv[1:]", "own = address_toward(toward)"]
     if job.interface:
@@ -144,7 +144,7 @@ def _ask(job, workers=1, ranks=0):
 
 
 def _source(function):
-    """The text of a function, without its docstring."""
+    """Return the source of a function, without its docstring."""
     lines = inspect.getsource(function).splitlines()
     (definition,) = ast.parse("\n".join(lines)).body
     doc = definition.body[0]
@@ -152,7 +152,7 @@ def _source(function):
 
 
 def _start(job, processes):
-    """The lines that start the processes of a host; what all of them are given stands first."""
+    """Return the lines that start the processes of a host; common variables come first."""
     given = [_variables(job, process) for process in processes]
     shared = set.intersection(*map(set, given)) if len(given) > 1 else set()
     lines = [_folded("export", *sorted(shared))] if shared else []
@@ -165,7 +165,7 @@ def _start(job, processes):
 
 
 def _folded(*words):
-    """The words as a line of bash, which goes on below before it is longer than 100 characters."""
+    """Return the words as a command of bash, folded at 100 characters."""
     lines = [""]
     for word in words:
         if lines[-1] and len(lines[-1]) + len(word) > 97:
@@ -175,21 +175,21 @@ def _folded(*words):
 
 
 def _variables(job, process):
-    """The environment of a process, as assignments in bash."""
+    """Return the environment of a process as assignments in bash."""
     loopback, known = "127.0.0.1", is_here(job)
     place = loopback, job.options.port or PORT, loopback, processors()
     env = process_environment(job, process, *place, 1, interface=interface_of(loopback))
     hidden = untold(job, process.role)
     words = {n: f'"${n}"' if n in hidden else _quote(value) for n, value in env.items()}
     if not known:
-        told = {contract.ROOT_HOST: "root", "DMLC_NODE_HOST": f"at_{process.rank}"}
+        shell = {contract.ROOT_HOST: "root", "DMLC_NODE_HOST": f"at_{process.rank}"}
         if process.role == "scheduler":
-            told["DMLC_NODE_HOST"] = "root"
+            shell["DMLC_NODE_HOST"] = "root"
         if contract.RANK in words and job.backend == "horovod":
-            told.update(HOROVOD_GLOO_RENDEZVOUS_ADDR="root", HOROVOD_GLOO_IFACE="interface")
+            shell.update(HOROVOD_GLOO_RENDEZVOUS_ADDR="root", HOROVOD_GLOO_IFACE="interface")
         if "OMP_NUM_THREADS" not in job.env[process.role]:
-            told["OMP_NUM_THREADS"] = "threads"
-        words.update((name, f'"${variable}"') for name, variable in told.items())
+            shell["OMP_NUM_THREADS"] = "threads"
+        words.update((name, f'"${variable}"') for name, variable in shell.items())
     return [f"{name}={word}" for name, word in words.items()]
 
 
@@ -198,7 +198,7 @@ def _quoted(words):
 
 
 def _quote(word):
-    """A word for bash; characters that a terminal does not take as they are stand as $'\\011'."""
+    """Return a word quoted for bash; control characters stand as $'\\011'."""
     if word.replace("\n", "").isprintable():
         return shlex.quote(word)
     plain = set(range(32, 127)) - set(b"\\'")

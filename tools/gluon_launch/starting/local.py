@@ -11,10 +11,10 @@ from gluon_launch.starting.way import Way
 
 
 def own_environment():
-    """Our own environment, in which `python` means the Python that a user expects.
+    """Return our environment, in which `python` is the Python that the user expects.
 
-    That is this one if it belongs to a virtual environment, activated or not, or if no other
-    program has that name.
+    That is this Python if it belongs to a virtual environment, activated or not, or if there is no
+    other program `python`.
     """
     env = dict(os.environ)
     if sys.prefix != sys.base_prefix or not shutil.which("python"):
@@ -40,5 +40,5 @@ class Local(Way):
         return own_environment()
 
     def doubtful(self, connections):
-        """It is this machine."""
+        """Return none: it is this machine."""
         return []

@@ -39,7 +39,7 @@ OF_A_PROCESS = re.compile(r"PMIX?_\w+|OMPI_(?!MCA_)\w+|OMPI_MCA_(ess|orte|pmix)\
 
 
 def without_another(environ):
-    """An environment without the variables of an mpirun that has started this launcher."""
+    """Return an environment without the variables of an mpirun that started this launcher."""
     if not {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"} & set(environ):
         return environ
     return {name: value for name, value in environ.items() if not OF_A_PROCESS.fullmatch(name)}
@@ -47,7 +47,7 @@ def without_another(environ):
 
 @functools.lru_cache(maxsize=None)
 def family(is_dry_run=False):
-    """Which implementation is this mpirun's? Each has options of its own."""
+    """Return the family of this mpirun; each has options of its own."""
     try:
         done = subprocess.run(
             ["mpirun", "--version"],
@@ -113,7 +113,7 @@ class Mpi(Way):
         return ssh.ssh_argv(host, job.options)
 
     def cause(self, lines):
-        """Its own causes come first, in many lines."""
+        """Return the line with the cause: mpirun prints it first, among many lines."""
         return next(filter(CAUSE.search, lines), lines[0])
 
     def supervisor(self, host, job):

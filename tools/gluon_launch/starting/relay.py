@@ -1,7 +1,7 @@
 """Wait for a container that calls back, then carry what it and the launcher say to each other.
 
-Run as `python relay.py FD`: the socket at which all relays of a job listen; whoever comes first is
-ours. The key that a container must know is in the environment.
+Run as `python relay.py FD`: the socket at which all relays of a job listen. Each takes one
+container. The key that a container must know is in the environment.
 """
 
 import os
@@ -23,7 +23,7 @@ GONE = 255
 
 
 def wait(listener, key):
-    """The connection of the first container that knows the key; None if the launcher has ended."""
+    """Return the connection of the first container with the key; None if the launcher ended."""
     listener.setblocking(False)
     poll = select.poll()
     poll.register(listener, select.POLLIN)
@@ -46,7 +46,7 @@ def wait(listener, key):
 
 
 def carry_orders(connection):
-    """What the launcher says, until it ends."""
+    """Pass on what the launcher sends, until it ends."""
     try:
         data = os.read(0, 1 << 16)
         while data:

@@ -11,7 +11,7 @@ import time
 
 from gluon_launch.starting.contents import look, patterns
 
-CAUSE = re.compile(  # lines of rsync or ssh that say why the copy failed; others may be greetings
+CAUSE = re.compile(  # lines of rsync or ssh on why the copy failed; a host may print a greeting
     r"^ssh: |kex_exchange|Connection (closed|reset|refused)|verification failed|"
     r"is your shell clean|rsync[: (]|not found|denied"
 )
@@ -25,7 +25,7 @@ VANISHED = 24  # rsync's status if files were removed while it copied, a log per
 
 
 def copy_argv(host, job):
-    """The command that copies a folder's contents to a host's `--sync-dst-dir`.
+    """Return the command that copies a folder's contents to a host's `--sync-dst-dir`.
 
     With `--check`, all of it is done but the copy itself.
     """
@@ -73,7 +73,7 @@ class Copy:
             self.running[host] = process, log
 
     def poll(self):
-        """The hosts to which it goes on."""
+        """Return the hosts to which the copy is not complete."""
         unfinished = [h for h, (process, _) in self.running.items() if process.poll() is None]
         now = time.monotonic()
         for host in unfinished:
@@ -85,13 +85,13 @@ class Copy:
         return unfinished
 
     def kill(self):
-        """End those that have not."""
+        """End the copies that are not complete."""
         for process, _ in self.running.values():
             if process.poll() is None:
                 _kill(process)
 
     def errors(self):
-        """A line for each copy that has failed."""
+        """Return a line for each copy that has failed."""
         failed = []
         for host, (process, log) in self.running.items():
             log.seek(0)
@@ -111,7 +111,7 @@ def _kill(process):
 
 
 def _runs(argv):
-    """Can this command be run here?"""
+    """Return whether this command can be run here."""
     try:
         return subprocess.run(argv, stderr=subprocess.DEVNULL).returncode == 0
     except OSError:

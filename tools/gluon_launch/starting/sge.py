@@ -49,7 +49,7 @@ class GridEngine(BatchSystem):
     afterwards = "echo $status > {output}.status\n"
 
     def reach(self, host, job, command):
-        """The first host is this one. On others `exec` leaves no shell behind that waits."""
+        """Return the words that run a command on a host: by qrsh, but for the first, this one."""
         if host == job.hosts[0]:
             return command
         return [*QRSH, host.name, f"exec {shlex.join(command)}"]
@@ -59,7 +59,7 @@ class GridEngine(BatchSystem):
         return self.reach(host, job, command), self.inherited()
 
     def earlier_tries(self, environ):
-        """Grid Engine only tells whether it has started the job before."""
+        """Return 1 if Grid Engine has started the job before, else 0: it does not count further."""
         return int(environ.get("RESTARTED") == "1")
 
     def directives(self, job, folder):
@@ -94,7 +94,7 @@ class GridEngine(BatchSystem):
 
 
 def variables(options):
-    """The names of the variables that go with the job.
+    """Return the names of the variables that go with the job.
 
     Raises
     ------
@@ -107,15 +107,15 @@ def variables(options):
             raise UsageError(
                 f"--env {name}: Grid Engine shows it to everybody (qstat -j): read it from a file"
             )
-    kept = {"PATH", "LD_LIBRARY_PATH", *(name for name in named if re.fullmatch(r"\w+", name))}
-    kept |= {
+    wanted = {"PATH", "LD_LIBRARY_PATH", *(name for name in named if re.fullmatch(r"\w+", name))}
+    wanted |= {
         n for n, value in os.environ.items() if TRAINING.fullmatch(n) and not is_secret(n, value)
     }
-    return sorted(kept & set(os.environ))
+    return sorted(wanted & set(os.environ))
 
 
 def parallel_environment():
-    """The first one that there is; "mpi" where nobody can be asked."""
+    """Return the first parallel environment that exists; "mpi" if `qconf` cannot be asked."""
     try:
         return (run("qconf", "-spl").stdout.split() or ["mpi"])[0]
     except OSError:
@@ -133,7 +133,7 @@ class GridEngineJob(Submitted):
         self.cancel_argv = ["qdel", "-f", self.id]
 
     def look(self):
-        """The status of a job that is gone stands in a file that the script wrote.
+        """Return state and status; the status of a job that is gone is in a file of its script.
 
         Grid Engine tells it only to users who may read its accounting file. A user's .sge_qstat may
         hide a job in the list, or show one that has ended.
@@ -155,10 +155,10 @@ class GridEngineJob(Submitted):
         return "ended", status
 
     def error_reason(self):
-        """Why Grid Engine could not start the job."""
+        """Return why Grid Engine could not start the job."""
         found = re.search(r"^error reason[^:]*:\s*(.*)", self.details(), re.MULTILINE)
         return found[1].strip() if found else "it is in an error state"
 
     def details(self):
-        """What Grid Engine tells of the job as long as it is there."""
+        """Return Grid Engine's details of the job, while it is in the queue."""
         return run("qstat", "-j", self.id).stdout

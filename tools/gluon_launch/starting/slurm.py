@@ -15,7 +15,7 @@ from gluon_launch.starting import allocation
 from gluon_launch.starting.batch import BatchSystem, NotAccepted, Submitted, run, submitted
 from gluon_launch.starting.way import ARRAY, OUTPUT, own_words
 
-# Each is said, even if it is the default: what is not is taken from SLURM_* variables.
+# All are given, even the defaults: an option that is missing is taken from SLURM_* variables.
 ONE_NODE = ("--nodes=1", "--overlap", "--unbuffered", "--cpu-bind=none", "--mpi=none")
 ONE_NODE += ("--export=ALL", "--input=all", "--output=all")
 ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED"}
@@ -70,12 +70,12 @@ class Slurm(BatchSystem):
         return ["srun", *ONE_NODE, *where, *extra, "--ntasks=1", *command]
 
     def supervisor(self, host, job):
-        """As srun passes on the environment that it has, `python` means the same as here."""
+        """Return srun's command. It passes on its environment: `python` is the same as here."""
         command = ["python3", "-I", "-c", REMOTE_PYTHON]
         return self.reach(host, job, command), allocation.without_hindrance(self.inherited())
 
     def address(self, host, ready):
-        """The address under which Slurm knows the host."""
+        """Return the address under which Slurm knows the host."""
         try:
             done = run("scontrol", "--oneliner", "show", "node", host.name)
         except OSError:
@@ -84,9 +84,9 @@ class Slurm(BatchSystem):
         return found[1] if found else host.name
 
     def shielded(self, role, argv):
-        """Servers and the scheduler ignore Slurm's request: the launcher ends them.
+        """Return a command that ignores Slurm's request to end: the launcher ends servers.
 
-        A shell that a worker was started by waits for it.
+        A worker's shell waits for its worker.
         """
         if role != "worker":
             return ["sh", "-c", 'trap "" TERM USR1 USR2; exec "$@"', "sh", *argv]
@@ -95,7 +95,7 @@ class Slurm(BatchSystem):
         return argv
 
     def earlier_tries(self, environ):
-        """How often Slurm has queued the job again."""
+        """Return how often Slurm has requeued the job."""
         return int(environ.get("SLURM_RESTART_COUNT", 0))
 
     def directives(self, job, folder):
@@ -117,7 +117,7 @@ class Slurm(BatchSystem):
         ]
 
     def directive(self, option):
-        """Sbatch reads it like a shell."""
+        """Return an option as a line of the script, quoted: sbatch reads it like a shell."""
         return super().directive(shlex.quote(option))
 
     def submit(self, text, words, folder, environ):

@@ -41,7 +41,7 @@ HINTS = (  # see `Way.hints`
 
 
 def ssh_argv(host, options):
-    """The ssh command for a host, up to the host's name."""
+    """Return the ssh command for a host, up to the host's name."""
     words = []
     for option in options.ssh_option:
         split = re.fullmatch(r"(-\w)\s+(.*)", option)  # '-F file' as well as -Ffile
@@ -73,7 +73,7 @@ def ssh_argv(host, options):
 
 @functools.lru_cache(maxsize=None)
 def settings(words, name):
-    """What ssh's configuration has for a host: {lower-case name: value}."""
+    """Return ssh's configuration for a host: {lower-case name: value}."""
     try:
         done = subprocess.run(
             ["ssh", *words, "-G", "--", name], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -107,10 +107,10 @@ class Ssh(Way):
         return sharing(connections)
 
     def address(self, host, ready):
-        """The address at which ssh found the host."""
+        """Return the address at which ssh found the host."""
         return ((ready["ssh"] or "").split() + [""] * 3)[2]
 
     def wanted(self, host, job):
-        """What ssh's configuration has for the name."""
+        """Return the host name that ssh's configuration has for the name."""
         *words, _, name = self.login(host, job)
         return settings(tuple(words[1:]), name).get("hostname", name)

@@ -53,7 +53,7 @@ fi
 
 
 def script(job, own_words):
-    """The batch script of a job, its directives, and the environment in which it is submitted.
+    """Return the batch script of a job, its directives, and the environment of its submission.
 
     Batch systems show scripts: of a secret in `--env NAME=VALUE` the script has only the name, and
     the environment the value. `own_words` stand in front of the command on the command line. Raises
@@ -94,7 +94,7 @@ def script(job, own_words):
 
 
 def size_before(path, began):
-    """The size of a file if it was last written before a time, else 0."""
+    """Return the size of a file that was last written before a time; else 0."""
     try:
         about = path.stat()
     except OSError:
@@ -193,7 +193,7 @@ class Follower:
         self.in_vain += not self.tell(self.job.cancel_argv)
 
     def tell(self, argv):
-        """Run a command of the batch system; did it work?"""
+        """Run a command of the batch system; return whether it succeeded."""
         done = run(*argv, env=self.job.environ)
         if done.returncode:
             self.console.say(f"{argv[0]}: {done.stderr.strip() or done.returncode}")

@@ -1,8 +1,8 @@
 """What the launcher asks of a way of starting.
 
 A new way of starting is a class of this kind in a file of its own, and a row in `ways.py`. It must
-write `supervisor`; all else is right as it is for hosts that a command reaches by their names, as
-rsh would. A batch system is a class of the kind in `batch.py`.
+define `supervisor`. The rest is right for hosts that a command reaches by their names, as rsh does.
+A batch system is a class of the kind in `batch.py`.
 """
 
 import abc
@@ -28,14 +28,14 @@ class Way(abc.ABC):
     name = None  # what `--launcher` calls it
     about = ""  # its lines in `--help-all`, under "ways of starting"
     programs, package = (), None  # what it runs here, and the package that has that
-    # Of the command line's options those that not all ways know; `sync_dst_dir`, with which
-    # rsync copies, needs `remote_shell`.
+    # Options of the command line that not all ways support; `sync_dst_dir`, with which rsync
+    # copies, needs `remote_shell`.
     options = ("hostfile", "interface")
     logins = ()  # what of a host it heeds beside the name: "port", "user"
     flags = ()  # each a `Flag`: options of its own
     hints = ()  # rows as those of `telling/hints.py`, for what only its programs say
-    # By the pattern of a `--launcher-option` why it is not passed on: with it the programs would
-    # do something else than they are run for.
+    # Pattern of a `--launcher-option`: why it is not passed on. With it the programs would not do
+    # what they are run for.
     refused = {}  # noqa: RUF012
     uses_ssh = False  # an advice about ssh is of use
     tells_hosts = True  # the lines of a process are shown with the name of its host
@@ -45,12 +45,12 @@ class Way(abc.ABC):
 
     @abc.abstractmethod
     def supervisor(self, host, job):
-        """The command that starts the supervisor of a host, and its environment (None: ours)."""
+        """Return the command that starts a host's supervisor, and its environment (None: ours)."""
 
     # Before the start
 
     def find_hosts(self, options, environ):
-        """The hosts of a job.
+        """Return the hosts of a job.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class Way(abc.ABC):
         return hosts
 
     def named_hosts(self, options, environ, inside=None):
-        """The hosts of `-H`, else those of the allocation that we are in."""
+        """Return the hosts of `-H`, else those of the allocation that we are in."""
         given = options.hostfile
         hosts = read_hosts(given) if given else allocation.find_hosts(environ, inside)
         self.check_logins(hosts)
@@ -78,7 +78,7 @@ class Way(abc.ABC):
                     raise UsageError(f"{host}: {advice}")
 
     def folder(self, options):
-        """Where the command runs: where the launcher was started."""
+        """Return the folder in which the command runs: where the launcher was started."""
         try:
             return os.getcwd()
         except FileNotFoundError:
@@ -88,32 +88,32 @@ class Way(abc.ABC):
         """Complete a job; raise a `UsageError` if such a one cannot be asked for."""
 
     def submits(self, environ):
-        """Must it first submit the job? Only a batch system does, outside of an allocation."""
+        """Return whether the job is submitted first, as a batch system does outside allocations."""
         return False
 
     def refusal(self, option):
-        """Why a `--launcher-option` is not passed on, or None."""
+        """Return why a `--launcher-option` is not passed on, or None."""
         return next((why for what, why in self.refused.items() if re.match(what, option)), None)
 
     # By hand: see `dryrun.py`
 
     def asks(self, job):
-        """Lines that tell how the hosts are asked for."""
+        """Return lines that show how the hosts are asked for."""
         return []
 
     def reach(self, host, job, command):
-        """The words that run a command on a host, with its standard input, quoted as it needs.
+        """Return the words that run a command on a host, with its standard input, quoted as needed.
 
         None: the user does it by hand, and `--dry-run` prints what to paste.
         """
         return None
 
     def login(self, host, job):
-        """The words by which a user logs in to a host by hand, or None."""
+        """Return the words by which a user logs in to a host by hand, or None."""
         return None
 
     def inherited(self):
-        """The environment that the processes inherit from the launcher, or None."""
+        """Return the environment that the processes inherit from the launcher, or None."""
         return None
 
     # Who is where
@@ -131,58 +131,58 @@ class Way(abc.ABC):
         return None
 
     def address(self, host, ready):
-        """Where the other hosts find this one, "" if that is not known.
+        """Return the address by which other hosts reach this one; "" if it is unknown.
 
         `ready` is the first report of its supervisor.
         """
         return host.name
 
     def wanted(self, host, job):
-        """The name or address that a host must have to be the one that was asked for."""
+        """Return the name or address that the host must have; another one is the wrong host."""
         return self.address(host, None)
 
     def doubtful(self, connections):
-        """Those whose supervisor may have come to another host than the one that was asked for."""
+        """Return the hosts whose supervisor may run on another host than was asked for."""
         return connections
 
     def machine(self, host, ready):
-        """What tells the machine of a host from others."""
+        """Return an identity of the machine of a host."""
         return ready["machine"] or host
 
     # While it runs
 
     def shielded(self, role, argv):
-        """Wrap a role's command so that it outlives a batch system's request to stop."""
+        """Return a role's command that survives a batch system's request to stop."""
         return argv
 
     def remote_shell(self, host, job):
-        """The words by which rsync logs in to a host, for `--sync-dst-dir`."""
+        """Return the words by which rsync logs in to a host, for `--sync-dst-dir`."""
         raise NotImplementedError
 
     # What is told
 
     def knows(self, need):
-        """Is what an advice needs of use here: "ssh", or an option?"""
+        """Return whether advice that needs this ("ssh", or an option) is of use here."""
         option = need.lstrip("-").replace("-", "_")
         return self.uses_ssh if need == "ssh" else option in self.options
 
     def why_not(self, program, error):
-        """The line that tells why a program could not be run here."""
+        """Return the line that says why a program could not be run here."""
         if program in self.programs and isinstance(error, FileNotFoundError):
             return f"{program} is not installed here: apt-get install {self.package}"
         return f"{program}: {error.strerror}"
 
     def cause(self, lines):
-        """The line that says why its program ended, among all that it wrote to standard error."""
+        """Return the line with the cause of its program's end, of all that it wrote to stderr."""
         return next(filter(CAUSE.search, lines), lines[-1])
 
     def left(self, host, why):
-        """A line and a status for a supervisor that ends though nobody told it to."""
+        """Return a line and a status for a supervisor that ends without an order to."""
         return f"{host}: the supervisor there ends: {why}", 1
 
 
 def sharing(connections):
-    """Those that share a machine.
+    """Return the hosts that share a machine.
 
     For hosts that need not have the address at which they are reached: a router may translate it.
     """
@@ -191,7 +191,7 @@ def sharing(connections):
 
 
 def own_words(options):
-    """The words of the user's `--launcher-option`s: `-p gpu` is two, `--comment=a b` one."""
+    """Return the words of the `--launcher-option`s: `-p gpu` is two, `--comment=a b` one."""
     words = []
     for option in options.launcher_option:
         try:

@@ -8,5 +8,5 @@ from gluon_launch.starting.ssh import Ssh
 from gluon_launch.starting.yarn import Yarn
 
 WAYS = {way.name: way for way in (Local(), Ssh(), Mpi(), Slurm(), GridEngine(), Yarn())}
-# The options that not all of them know.
+# The options that only some ways support.
 PARTICULAR = tuple(dict.fromkeys(option for way in WAYS.values() for option in way.options))

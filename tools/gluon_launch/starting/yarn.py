@@ -48,7 +48,7 @@ class Request:
     links: dict = field(default_factory=dict)  # by the name of a link that of its file
 
     def argv(self, jar, script):
-        """The command that asks YARN."""
+        """Return the command that asks YARN."""
         return [
             *("yarn", "jar", jar, CLIENT, "-jar", jar),
             *("-appname", self.name, "-timeout", "0", "-num_containers", str(self.count)),
@@ -88,7 +88,7 @@ class Yarn(Way):
     }
 
     def find_hosts(self, options, environ):
-        """A container for each worker; where they are is known when they have come."""
+        """Return a container for each worker; their hosts are known once they call back."""
         return [Host(f"container-{i + 1}") for i in range(options.num_workers)]
 
     def ask_for_hosts(self, job, say):
@@ -96,7 +96,7 @@ class Yarn(Way):
         return self.application
 
     def supervisor(self, host, job):
-        """What carries the words of the supervisor in a container that has called back."""
+        """Return the command of a relay to the supervisor in a container."""
         application = self.application
         return [sys.executable, "-I", RELAY, str(application.files[0])], application.environ
 
@@ -104,7 +104,7 @@ class Yarn(Way):
         return ready["hostname"]
 
     def doubtful(self, connections):
-        """Any host will do."""
+        """Return none: any host will do."""
         return []
 
     def left(self, host, why):
@@ -115,13 +115,13 @@ class Yarn(Way):
         return f"{host}: the container was sent {signal.Signals(number).name}", 128 + number
 
     def why_not(self, program, error):
-        """No package has it."""
+        """Return the line for a missing `yarn`: no package has it."""
         if program == "yarn" and isinstance(error, FileNotFoundError):
             return "yarn is not installed here: put the bin folder of your Hadoop on PATH"
         return super().why_not(program, error)
 
     def folder(self, options):
-        """Files are brought to the folder of the container."""
+        """Return the folder of the container, to which files are brought."""
         return "." if options.files or options.archives else super().folder(options)
 
     def settle(self, job, environ):
@@ -137,7 +137,7 @@ class Yarn(Way):
 
 
 def request(job):
-    """What a job asks of YARN.
+    """Return what a job asks of YARN.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def request(job):
 
 
 def named(items, taken):
-    """The absolute paths in options such as a.py,b.py#c.py, and by its name what a link leads to.
+    """Return the absolute paths in options such as a.py,b.py#c.py, and the target of each link.
 
     `taken` has the path by the name that it has in a container, where all are in one folder.
     """
