@@ -54,7 +54,7 @@ def working(*acts, **more):
 
 
 def test_a_job_whose_worker_ends_with_0_ends_with_0(watch):
-    assert watch(working(exits(0, 50))) == (0, "[launch] 1 worker ended well after 50 s\n")
+    assert watch(working(exits(0, 50))) == (0, "[launch] 1 worker ended well in 50 s\n")
 
 
 def test_a_failed_worker_is_told_with_its_time_and_its_last_line(watch):

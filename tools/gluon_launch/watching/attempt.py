@@ -42,6 +42,8 @@ class Attempt:
 
     def run(self):
         """Run to the end; raises Failure unless all workers end with 0."""
+        began = self.job.began if self.number == 1 else self.world.monotonic()
+        self.console.begin_try(began, self.number)
         over = threading.Event()
         threading.Thread(target=self.beat, args=(over,), daemon=True).start()
         try:
