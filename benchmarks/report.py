@@ -244,7 +244,7 @@ def verdict(row):
 
 
 def draw(rows, path):
-    """Draw each ratio with its interval, in columns: what, the dot, ratio and interval.
+    """Draw each ratio in columns: what it compares, its number, its interval, and both as a dot.
 
     Rows of one heading stand together; those of which less is better come last.
     """
@@ -259,19 +259,19 @@ def draw(rows, path):
         lines.append((place + 0.9, head))
         place += 1.6
         for row in (row for row in rows if heading(row) == head):
-            title = textwrap.wrap(PREFIX.sub("", row["title"]), 44)
+            title = textwrap.wrap(PREFIX.sub("", row["title"]), 32)
             height = len(title) + 0.5
             lines.append((place + height / 2, (row, "\n".join(title))))
             place += height
     used = [kind for kind in MARKS if kind in {verdict(row) for row in rows}]
     above, below = 0.55, 0.45 + 0.2 * math.ceil(len(used) / 2)  # inches
-    size = 7.6, above + 0.17 * place + below
+    size = 6.6, above + 0.17 * (place or 1) + below
     figure = plt.figure(figsize=size)
-    room = 0.45, below / size[1], 0.27, 1 - (above + below) / size[1]
-    axis = figure.add_axes(room, xscale="log", ylim=(place, 0), yticks=[])
+    room = 0.66, below / size[1], 0.31, 1 - (above + below) / size[1]
+    axis = figure.add_axes(room, xscale="log", ylim=(place or 1, 0), yticks=[])
     across = blended_transform_factory(figure.transFigure, axis.transData)
     words = {"transform": across, "va": "center_baseline", "fontsize": 9}
-    columns = (0.01, "left"), (0.815, "right"), (0.99, "right")  # what, ratio, interval
+    columns = (0.01, "left"), (0.43, "right"), (0.61, "right")  # what, ratio, interval
     for (x, side), name in zip(columns, ("what was compared", "ratio", "95 % interval")):
         head = {"ha": side, "fontsize": 9, "fontweight": "bold"}
         figure.text(x, 1 - 0.3 / size[1], name, **head)
@@ -297,7 +297,7 @@ def draw(rows, path):
     axis.tick_params(top=True, labeltop=True, labelsize=9)
     for side in ("left", "right"):
         axis.spines[side].set_visible(False)
-    figure.text(0.72, 1 - 0.12 / size[1], "more is better ▶", ha="right", va="top", fontsize=9)
+    figure.text(0.97, 1 - 0.12 / size[1], "more is better ▶", ha="right", va="top", fontsize=9)
     marks = [axis.plot([], [], MARKS[k][0], **filled_with(k, MARKS[k][1]))[0] for k in used]
     told = {"loc": "lower left", "frameon": False, "fontsize": 9, "ncol": 2, "handletextpad": 0.2}
     figure.legend(marks, [MARKS[k][2] for k in used], bbox_to_anchor=(0, 0), **told)

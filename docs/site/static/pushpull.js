@@ -155,7 +155,7 @@
       const [from, to] = arrow.isPush ? [[x1, y1], [x2, y2]] : [[x2, y2], [x1, y1]];
       const kind = arrow.isPush ? `worker-${arrow.worker}` : "pulled";
       inner += `<path class="arrow ${kind}" marker-end="url(#pp-${kind})" d="M${from}L${to}"/>`;
-      const part = 0.66; // of the way: crossing arrows keep their pills apart
+      const part = arrow.isWrong ? 0.5 : 0.66; // of the way: crossing arrows keep their pills apart
       const [x, y] = [0, 1].map((i) => from[i] + (to[i] - from[i]) * part);
       const words = about.isWeight && !arrow.isPush ? `v${arrow.value}` : `${arrow.isWrong ? "✗ " : ""}${arrow.value}`;
       const way = `data-dx="${from[0] - x}" data-dy="${from[1] - y}" data-after="${!arrow.isPush && hasPush ? TRAVEL_MS : 0}"`;
@@ -211,7 +211,7 @@
     });
     for (let s = 0; s <= END_S; s += 2) above += text(Math.min(x(s), width - 12), height - 4, `${s} s`, middle);
     const cover = `<g class="cover" data-x="${x(seconds)}"><rect x="${x(seconds)}" y="0" width="${width}" height="${height - 18}"/>` +
-      `<path class="cursor" d="M${x(seconds)} 18V${height - 18}"/></g>`;
+      `<path class="cursor" d="M${x(seconds)} 18V96M${x(seconds)} 146V224"/></g>`;
     return [height, below + cover + above];
   }
 
