@@ -37,7 +37,7 @@ export JUPYTER_PATH := $(CURDIR)/.venv/share/jupyter
 export IPYTHONDIR := $(CURDIR)/build/ipython
 
 .DEFAULT_GOAL := help
-.PHONY: help setup train test test-all test-horovod notebooks jupyter progress site site-serve assignments cluster chaos bench test-pythons test-bare test-gpu-install lint clean
+.PHONY: help setup train test test-all test-horovod versions notebooks jupyter progress site site-serve assignments cluster chaos bench test-pythons test-bare test-gpu-install lint clean
 
 help:
 	@for group in start learn measure maintain; do \
@@ -133,6 +133,9 @@ test-bare: ## [measure] run train and test on a bare Debian, as root on Linux (T
 
 test-gpu-install: ## [measure] install the GPU packages and import them, without a GPU (2 GB)
 	@sh tests/gpu_install/run.sh "$(START)"
+
+versions: setup ## [measure] print which versions of other programs are here, for docs/tried.md
+	@.venv/bin/python tests/versions.py
 
 lint: setup ## [maintain] check the style of the code, and the types of gluon_dist; print how long things are
 	@.venv/bin/python -m ruff check .

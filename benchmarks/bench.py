@@ -5,10 +5,9 @@
     python benchmarks/bench.py --data DIR           that too (DIR/cifar10_train.rec, …_val.rec)
     python benchmarks/bench.py --only workers-32    one group again; --list tells their names
 
-Writes benchmarks/results/runs.csv (a line for each figure of each run) and ratios.csv, of which it
-draws benchmarks/results/ratios.svg and fills the table in RESULTS.md: after each group, so that a
-measurement that was stopped has what it did. PyTorch runs from .venv-peers, which `make bench`
-builds.
+After each group it writes benchmarks/results/runs.csv (a line for each figure of each run),
+ratios.csv, and from these the tables of RESULTS.md and benchmarks/rows.md. PyTorch runs from
+.venv-peers, which `make bench` builds.
 """
 
 import argparse
@@ -19,9 +18,10 @@ from pathlib import Path
 
 import between_hosts
 import groups
-from comparison import take_turns
-from contenders import HAS_HOROVOD, ROOT
-from report import RESULTS, Results, where
+from comparison import ROUNDS, take_turns
+from contenders import HAS_HOROVOD, PEERS_PYTHON, ROOT
+from report import add, refresh
+from tables import RESULTS, where
 
 GROUPS = {**groups.GROUPS, **between_hosts.GROUPS}
 DATA = ("cifar10_train.rec", "cifar10_val.rec")
@@ -58,15 +58,14 @@ def fail(message):
 
 
 def chosen(options):
-    """Return the groups to measure, each with its number of rounds."""
+    """Return the names of the groups to measure."""
     usual = [name for name, group in GROUPS.items() if options.data or not group.needs_data]
-    names = options.only or (QUICK if options.quick else usual)
-    return {name: 1 if options.quick else GROUPS[name].rounds for name in names}
+    return options.only or (QUICK if options.quick else usual)
 
 
-def minutes(rounds):
+def minutes(names, rounds=ROUNDS):
     """Return how long groups take on two cores."""
-    return sum(GROUPS[name].round_s * count for name, count in rounds.items()) / 60
+    return sum(GROUPS[name].round_s for name in names) * rounds / 60
 
 
 def measure(name, rounds, options):
@@ -81,36 +80,32 @@ def measure(name, rounds, options):
 
 def main():
     options = parse_args()
-    rounds = chosen(options)
-    print(f"{len(rounds)} groups, on two cores about {minutes(rounds):.0f} minutes", flush=True)
+    names, rounds = chosen(options), 1 if options.quick else ROUNDS
+    about = f"{rounds} rounds, on two cores about {minutes(names, rounds):.0f} minutes"
+    print(f"{len(names)} groups, {about}", flush=True)
     if options.list:
-        for name in rounds:
-            print(f"{name:14} {minutes({name: rounds[name]}):3.0f} min  {GROUPS[name]}")
+        for name in names:
+            print(f"{name:14} {minutes([name], rounds):3.0f} min  {GROUPS[name]}")
         return
     if not HAS_HOROVOD:
         print("left out: Horovod, which needs `make setup HOROVOD=1`", flush=True)
     folder = options.output or (ROOT / "build" / "bench" if options.quick else RESULTS)
-    page = (ROOT if folder.resolve() == RESULTS else folder) / "RESULTS.md"
-    results = Results.read(folder, page)
-    left, failed = list(rounds), []
-    try:
-        for name in rounds:
-            print(f"--- {name}", flush=True)
-            try:
-                found, rows = measure(name, rounds[name], options)
-            except RuntimeError as error:  # the other groups are worth measuring all the same
-                print(f"bench.py: {name}: {error}", file=sys.stderr)
-                failed.append(name)
-            else:
-                results = results.with_group(name, found, rows, where())
-                results.write(folder, page)
-                print(*results.told(name), sep="\n", flush=True)
-            left.remove(name)
-    except KeyboardInterrupt:
-        rest = " ".join(failed + left)
-        sys.exit(f'bench.py: stopped; for the rest: make bench ONLY="{rest}"')
-    sys.exit(1 if failed else 0)
+    failed = []
+    for name in names:
+        print(f"--- {name}", flush=True)
+        try:
+            found, rows = measure(name, rounds, options)
+        except RuntimeError as error:  # the other groups are worth measuring all the same
+            print(f"bench.py: {name}: {error}", file=sys.stderr)
+            failed.append(name)
+        else:
+            print(*add(folder, name, found, rows, where(PEERS_PYTHON)), sep="\n", flush=True)
+            refresh(folder)
+    sys.exit(f"bench.py: failed: {' '.join(failed)}" if failed else 0)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("bench.py: stopped; the groups above are written")

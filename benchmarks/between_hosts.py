@@ -1,4 +1,4 @@
-"""The groups of `bench.py` between simulated hosts: the bytes on the wire, and two hosts."""
+"""The groups of `bench.py` between two simulated hosts."""
 
 from functools import partial
 
@@ -9,42 +9,13 @@ from growth_model import bytes_a_second, servers_everywhere
 FRAMES = 1448 / 1514  # of the bytes that a cable counts: the rest is headers
 
 
-class Wire(Group):
-    """Bytes that all hosts send in a step, over 2 (W - 1) G: what a ring, too, would send."""
-
-    def __init__(self, round_s, workers):
-        super().__init__(round_s, rounds=1)
-        self._workers = workers
-
-    def setup(self, stack, is_quick=False, data=None):
-        hosts = stack.enter_context(cluster(self._workers))
-        self.programs = {}
-        for steps in (10, 50):
-            program = ours(batch_size=16, steps=steps, hosts=self._workers)
-            command = hosts.ours(program, self._workers)
-            self.programs[f"{steps} steps"] = partial(self._count, hosts, command)
-
-    def rows(self, found):
-        more, less = (figures(found, f"{steps} steps", "bytes") for steps in (50, 10))
-        sent = [(m - s) / 40 for m, s in zip(more, less)]
-        size = 4 * figures(found, "50 steps", "parameters")[0]
-        title = f"bytes sent in a step by {self._workers} hosts / 2 (W - 1) G"
-        yield Row(title, sent, [2 * (self._workers - 1) * size] * len(sent))
-
-    @staticmethod
-    def _count(hosts, command):
-        before = hosts.bytes_sent()
-        found = run(command)
-        return dict(found, bytes=hosts.bytes_sent() - before)
-
-
 class Link(Group):
     """Two hosts with cables of a rate: ours and DDP, also in float16, Horovod, and the limit."""
 
     BATCH_SIZE = 128
 
-    def __init__(self, round_s, rate, rounds=2, steps=20, lines=5):
-        super().__init__(round_s, rounds)
+    def __init__(self, round_s, rate, steps=20, lines=5):
+        super().__init__(round_s)
         self._rate = rate
         self._size = {"batch_size": self.BATCH_SIZE, "steps": steps, "lines": lines}
 
@@ -65,10 +36,10 @@ class Link(Group):
 
     def rows(self, found):
         title = f"two hosts at {self._rate}, ResNet-18, batch {self.BATCH_SIZE}"
-        half, is_fast = "ours in float16", self._rate == "1gbit"
-        yield compared(f"{title}: ours / DDP", found, "ours", "ddp", in_page=True)
+        half = "ours in float16"
+        yield compared(f"{title}: ours / DDP", found, "ours", "ddp")
         what = f"{title}, gradients sent in float16: ours / DDP"
-        yield compared(what, found, half, "ddp in float16", in_page=is_fast)
+        yield compared(what, found, half, "ddp in float16")
         yield compared(f"{title}, ours: gradients in float16 / in float32", found, half, "ours")
         if "ring" in found:
             yield compared(f"{title}: ours by Horovod / DDP", found, "ring", "ddp")
@@ -85,9 +56,7 @@ class Link(Group):
 
 
 GROUPS = {
-    "bytes-2": Wire(25, 2),
-    "bytes-3": Wire(35, 3),
     "1gbit": Link(130, "1gbit"),
     # A step takes 4 s, in float16 2 s.
-    "100mbit": Link(270, "100mbit", rounds=1, steps=6, lines=2),
+    "100mbit": Link(270, "100mbit", steps=6, lines=2),
 }

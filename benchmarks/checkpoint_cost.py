@@ -23,7 +23,7 @@ import mxnet as mx
 
 import lesson  # noqa: F401
 from networks.by_name import get_network
-from report import RESULTS, read, write
+from tables import RESULTS, read, write
 from training import CrossEntropy, forward_backward
 
 SAVING = RESULTS / "saving.csv"

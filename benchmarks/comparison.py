@@ -1,8 +1,8 @@
 """Programs measured side by side: alternating order, fresh processes, medians, an interval.
 
 A machine's speed drifts: other tenants, heat, the clock of the processor. So A and B run in the
-order A B B A, as often as it takes. The result is the ratio of their medians with a bootstrap
-interval (Efron 1979), never a figure alone.
+order A B B A, in a number of rounds that is fixed before the first one. The result is the ratio of
+their medians with a bootstrap interval (Efron 1979), never a figure alone.
 """
 
 import inspect
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import bootstrap
+
+ROUNDS = 3  # of every group: six runs of each program, whatever the first ones say
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def there_and_back(programs):
     return [*programs.items(), *reversed(programs.items())]
 
 
-def take_turns(turns, rounds, report=print):
+def take_turns(turns, rounds=ROUNDS, report=print):
     """Run programs, round by round.
 
     Parameters
@@ -109,14 +111,11 @@ class Row:
     title, note : str
     a, b : list of float
         The figures whose ratio it is, one of each run.
-    in_page : bool
-        Whether RESULTS.md shows it; ratios.csv has all.
     """
 
     title: str
     a: list
     b: list
-    in_page: bool = False
     note: str = ""
 
 
@@ -127,7 +126,7 @@ def figures(found, name, figure="speed"):
     return [run[figure] for run in found[name]]
 
 
-def compared(title, found, a, b, figure="speed", in_page=False, note=""):
+def compared(title, found, a, b, figure="speed", note=""):
     """Return the row of two programs' figures.
 
     Raises
@@ -139,7 +138,7 @@ def compared(title, found, a, b, figure="speed", in_page=False, note=""):
     if len(sizes) > 1:
         raise RuntimeError(f"{title}: networks of different sizes: {sizes}")
     both = (figures(found, name, figure) for name in (a, b))
-    return Row(title, *both, in_page=in_page, note=note)
+    return Row(title, *both, note=note)
 
 
 class Group:
@@ -149,7 +148,6 @@ class Group:
     ----------
     round_s : float
         Seconds that a round takes on two cores.
-    rounds : int
     needs_data : bool
         Whether it needs real images.
     programs : dict
@@ -158,8 +156,8 @@ class Group:
 
     needs_data = False
 
-    def __init__(self, round_s, rounds=2):
-        self.round_s, self.rounds = round_s, rounds
+    def __init__(self, round_s):
+        self.round_s = round_s
 
     def setup(self, stack, is_quick=False, data=None):
         """Get ready to run.

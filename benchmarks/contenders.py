@@ -167,21 +167,6 @@ def torch(network="resnet18", batch_size=256, steps=40, workers=1, lines=10, opt
     return [str(PEERS_PYTHON), *launcher, *command]
 
 
-# Prints how much memory a program took at most.
-PEAK_MB = """
-import resource, subprocess, sys
-status = subprocess.call(sys.argv[1:])
-peak_mb = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-print(f"Peak memory: {peak_mb:.1f} MB")
-sys.exit(status)
-"""
-
-
-def with_peak_memory(command):
-    """Turn a program into one that also tells its peak memory."""
-    return [sys.executable, "-c", PEAK_MB, *command]
-
-
 @contextlib.contextmanager
 def cluster(count, rate=None, name="bench"):
     """Start hosts on this machine (Linux, root), with cables of a rate; stop them at the end.
@@ -212,10 +197,6 @@ class Hosts:
         if done.returncode:
             raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
         return done.stdout
-
-    def bytes_sent(self):
-        """Return the bytes that all hosts have sent so far."""
-        return sum(map(int, re.findall(r"sent (\d+) bytes", self.control("status"))))
 
     def ours(self, program, workers, servers=None):
         """Turn a program into a job on the first hosts, a worker on each; as many servers."""

@@ -94,3 +94,39 @@ def overlapped(forward, backward, exchange, buckets=None):
     """
     part = 1 / buckets if buckets else 0.0
     return forward + max(backward + exchange * part, backward * part + exchange)
+
+
+class Measured:
+    """The rows of growth.csv: seconds of a step, and the least that they can be.
+
+    Attributes
+    ----------
+    workers : list of int
+        Each on a host of its own.
+    rate : str
+        Of a host's cable.
+    """
+
+    def __init__(self, rows):
+        first = rows[0]
+        self._rows, self.rate, self._buckets = rows, first["rate"], int(first["buckets"])
+        self._computing = float(first["forward"]), float(first["backward"])
+        self._size = 4 * int(first["elements"]) * self._buckets
+        self.workers = sorted({int(row["workers"]) for row in rows})
+
+    def steps(self, *job):
+        """Return the seconds of each run of a job: workers, servers, whether it overlaps."""
+        names = ("workers", "servers", "overlap")
+        return [
+            float(row["step_s"]) for row in self._rows if job == tuple(int(row[k]) for k in names)
+        ]
+
+    def limit(self, workers, servers, overlap):
+        """Return the least seconds of a step: with a server on each host, or with one in all."""
+        array = self._size, bytes_a_second(self.rate)
+        if servers < workers:
+            return in_turn(*self._computing, one_server(workers, *array, buckets=self._buckets))
+        exchange = servers_everywhere(workers, *array)
+        if overlap:
+            return overlapped(*self._computing, exchange, self._buckets)
+        return in_turn(*self._computing, exchange)

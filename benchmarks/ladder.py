@@ -3,10 +3,10 @@
 
     python tools/launch.py -n 2 -s 2 --launcher local "python benchmarks/ladder.py --rungs 3"
 
-Trains ResNet-18 on images made here and prints speed lines. Rung 0 is the published way, but that
-it looks at each loss before the update, as is often done, and divides the loss instead of the
-gradients; each further rung adds one of rungs.py.
-The eighth is malloc's: a GLIBC_TUNABLES in the environment of the job takes it away.
+Trains ResNet-18 on synthetic images and prints speed lines. Rung 0 is the published way with two
+differences: it reads each loss before the update, and divides the loss instead of the gradients.
+Each further rung adds one change of rungs.py. Rung "malloc" is on unless the environment of the job
+has a GLIBC_TUNABLES.
 """
 
 import argparse

@@ -1,25 +1,51 @@
-"""What was measured: its tables, its page, its pictures, and the machine that it was measured on.
+"""What was measured: its tables, their pages, its pictures, and the machine it was measured on.
 
-``.venv/bin/python benchmarks/report.py`` draws the pictures of the stored tables again.
+``.venv/bin/python benchmarks/report.py`` writes the tables of the pages again, between their marks,
+and draws the pictures again, from benchmarks/results/*.csv.
 """
 
-import csv
-import datetime
 import math
-import os
-import platform
 import re
-import subprocess
+import statistics
 import textwrap
-from dataclasses import dataclass
-from pathlib import Path
+from itertools import groupby
 
-from comparison import ratio
-from contenders import PEERS_PYTHON, ROOT
+from comparison import Row, ratio
+from contenders import ROOT
+from growth_model import Measured
+from tables import RESULTS, read, replaced, write
 
-RESULTS = ROOT / "benchmarks" / "results"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
-MEASURED = ("cifar10_dist", "tools", "benchmarks/peers", "benchmarks/*.py")
+PAGE = {  # the rows of RESULTS.md: what each compares
+    "ResNet-18, one process, float32: ours / best of PyTorch": (
+        "**One process**, ResNet-18, float32: images/s, ours / fastest way of PyTorch"
+    ),
+    "ResNet-18, one process, bfloat16: ours / best of PyTorch": "The same in bfloat16",
+    "resnet18_v1, batch 128 a worker: ours / DDP": (
+        "**Two workers, one host**, ResNet-18, batch 128 a worker: images/s, ours / PyTorch's DDP"
+    ),
+    "resnet18_v1, batch 32 a worker: ours / DDP": "The same, batch 32 a worker",
+    "two hosts at 1gbit, ResNet-18, batch 128: ours / DDP": (
+        "**Two hosts, 1 Gbit/s**, ResNet-18, batch 128 a worker: images/s, ours / DDP"
+    ),
+    "two hosts at 100mbit, ResNet-18, batch 128: ours / DDP": "The same, 100 Mbit/s",
+    "time to the first batch, 2 workers: ours / torchrun": (
+        "**Start**, two workers: seconds to the end of the first batch, ours / `torchrun` (*less is"
+        " better*)"
+    ),
+    "peak memory of a worker: ours / published": (
+        "**Memory** of a worker, ResNet-18: ours / MXNet's published example (*less is better*)"
+    ),
+    "time to the accuracy of five published epochs: published / ours": (
+        "**Time to the accuracy** that the published example has after five epochs: published /"
+        " ours (ours is a smaller network, `fast`)"
+    ),
+    "8 hosts at 200mbit: a step / the limit of computing and cable": (
+        "**Growth**, eight hosts, 200 Mbit/s: seconds of a step / the physical limit (*1 is"
+        " perfect*)"
+    ),
+}
+NEEDS_ROOT = re.compile("bit$")  # a group of simulated hosts
 HEADLINES = (
     "ResNet-18, one process, bfloat16: ours / best of PyTorch",
     "resnet18_v1, batch 128 a worker: ours / DDP",
@@ -32,7 +58,8 @@ HEADINGS = {  # in the plot; of groups whose name begins so
     "workers-fast": "Two workers on one host, small network",
     "workers": "Two workers on one host, ResNet-18",
     r"\d+.?bit": "Two hosts, ResNet-18",
-    "start|loader|reading|memory|published": "Start, reading, memory, accuracy",
+    "start|loader|reading|published": "Start, memory, accuracy",
+    "growth": "Eight hosts",
 }
 PREFIX = re.compile(  # what a heading says already
     "^two hosts at |^resnet18_v1, |(?<=bit), ResNet-18|(?<=18|rk), one process"
@@ -48,129 +75,32 @@ MARKS = {  # of a dot: its shape, its colour, what it says
     "undecided": ("o", "#666666", "undecided: the interval holds 1"),
     "limit": ("D", "#666666", "1 is the limit, or expected"),
 }
-TORCH_VERSION = """
-import importlib.util, runpy
-(folder,) = importlib.util.find_spec("torch").submodule_search_locations
-print(runpy.run_path(f"{folder}/version.py")["__version__"])
-"""  # importing it takes seconds
 
 
-def where():
-    """Describe what every row is measured with."""
-    commit = _printed("git", "rev-parse", "--short", "HEAD")
-    is_changed = commit and _printed("git", "status", "--porcelain", "--", *MEASURED)
-    return {
-        "date": datetime.date.today().isoformat(),
-        "machine": machine() or platform.processor(),
-        "python": platform.python_version(),
-        "commit": commit + ("+" if is_changed else ""),
-        "torch": _printed(str(PEERS_PYTHON), "-c", TORCH_VERSION),
-    }
+def add(folder, group, found, rows, common):
+    """Put the results of a group in the place of its earlier ones; return a line for each ratio.
 
-
-def machine(cpuinfo=None):
-    """Name the processors of a ``/proc/cpuinfo``: ``2 x AMD EPYC, family 25 model 1``.
-
-    Processors of one name can be of different generations. Empty if they have no name.
-    """
-    if cpuinfo is None:
-        path = Path("/proc/cpuinfo")  # of Linux
-        cpuinfo = path.read_text() if path.exists() else ""
-    pairs = re.findall(r"^(.*?)\s*: *(.*)$", cpuinfo, re.MULTILINE)
-    fields, count = dict(pairs), [key for key, _ in pairs].count("model name")
-    if not count:
-        return ""
-    family = ", family {cpu family} model {model}" if "cpu family" in fields else ""
-    return f"{count} x {fields['model name']}{family.format(**fields)}"
-
-
-def _printed(*command):
-    """Return what a program prints; nothing if it fails or is missing."""
-    try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    except OSError:
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
-
-
-def read(path):
-    """Return the rows of a table; none if there is no such table."""
-    if not path.exists():
-        return []
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def write(path, rows):
-    """Write a table whole: killed meanwhile, the program leaves the old one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.new")
-    with open(beside, "w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    os.replace(beside, path)
-
-
-@dataclass(frozen=True)
-class Results:
-    """All that is known.
-
-    Attributes
+    Parameters
     ----------
-    runs, ratios : list of dict
-        The rows of runs.csv and ratios.csv.
-    text : str
-        The page, in which a table of ratios stands between ``BEGIN`` and ``END``.
+    folder : pathlib.Path
+        Of runs.csv and ratios.csv.
+    group : str
+    found : dict
+        name: the figures of each of its runs.
+    rows : list of comparison.Row
+    common : dict
+        Columns of every row: :func:`tables.where`.
     """
-
-    runs: list
-    ratios: list
-    text: str
-
-    @classmethod
-    def read(cls, folder, page):
-        """Read the tables in a folder, and a page; empty where there are none."""
-        tables = (read(folder / name) for name in ("runs.csv", "ratios.csv"))
-        return cls(*tables, page.read_text() if page.exists() else "")
-
-    def with_group(self, group, found, rows, common):
-        """Return the results with those of a group in the place of its earlier ones.
-
-        Parameters
-        ----------
-        group : str
-        found : dict
-            name: the figures of each of its runs.
-        rows : list of comparison.Row
-        common : dict
-            Columns of every row: :func:`where`.
-        """
-        runs = [
-            {"group": group, "program": name, "run": i, "figure": k, "value": round(v, 4), **common}
-            for name, figures in found.items()
-            for i, of_run in enumerate(figures)
-            for k, v in of_run.items()
-        ]
-        ratios = replaced(self.ratios, [ratio_row(group, row, common) for row in rows])
-        return Results(replaced(self.runs, runs), ratios, filled(self.text, ratios))
-
-    def told(self, group):
-        """Return a line for each ratio of a group."""
-        line = "{title}: {ratio} ({low} to {high})"
-        return [line.format(**row) for row in self.ratios if row["group"] == group]
-
-    def write(self, folder, page):
-        """Write the tables, the picture and the page."""
-        write(folder / "runs.csv", self.runs)
-        write(folder / "ratios.csv", self.ratios)
-        self.draw(folder)
-        page.write_text(self.text)
-
-    def draw(self, folder):
-        """Draw the rows of the page, and those of the site's first page."""
-        draw(in_page(self.ratios), folder / "ratios.svg")
-        draw(headlines(self.ratios), folder / "headlines.svg")
+    runs = [
+        {"group": group, "program": name, "run": i, "figure": k, "value": round(v, 4), **common}
+        for name, figures in found.items()
+        for i, of_run in enumerate(figures)
+        for k, v in of_run.items()
+    ]
+    ratios = [ratio_row(group, row, common) for row in rows]
+    for name, new in (("runs.csv", runs), ("ratios.csv", ratios)):
+        write(folder / name, replaced(read(folder / name), new))
+    return ["{title}: {ratio} ({low} to {high})".format(**row) for row in ratios]
 
 
 def ratio_row(group, row, common):
@@ -184,37 +114,138 @@ def ratio_row(group, row, common):
         "runs": len(row.a),
         **common,
         "note": row.note,
-        "in_page": int(row.in_page),
     }
 
 
-def replaced(old, new):
-    """Return a table with the rows of one group in the place of its earlier ones."""
-    group = new[0]["group"]
-    place = next((i for i, row in enumerate(old) if row["group"] == group), len(old))
-    return [*old[:place], *new, *(row for row in old[place:] if row["group"] != group)]
+def page_rows(folder=RESULTS):
+    """Return the rows of RESULTS.md, in its order."""
+    return in_page(read(folder / "ratios.csv") + growth_row(read(folder / "growth.csv")))
+
+
+def growth_row(rows):
+    """Return the row of ratios.csv's form that growth.csv gives: of most hosts, overlapped."""
+    if not rows:
+        return []
+    measured = Measured(rows)
+    hosts = measured.workers[-1]
+    steps, limit = (of(hosts, hosts, 1) for of in (measured.steps, measured.limit))
+    title = f"{hosts} hosts at {measured.rate}: a step / the limit of computing and cable"
+    common = {name: rows[0][name] for name in ("date", "machine", "python", "commit", "torch")}
+    return [ratio_row("growth", Row(title, steps, [limit] * 2), common)]
 
 
 def in_page(ratios):
-    """Return the rows of ratios.csv that the page shows."""
-    return [row for row in ratios if str(row["in_page"]) == "1"]
+    """Return those of some rows that RESULTS.md shows, in its order."""
+    return sorted(
+        (row for row in ratios if row["title"] in PAGE), key=lambda row: [*PAGE].index(row["title"])
+    )
 
 
-def filled(text, ratios):
-    """Return a page with the table of ratios between its marks, or at its end."""
-    lines = ["| what | ratio | 95 % interval | runs | date, commit |", "|---|---|---|---|---|"]
-    rows = in_page(ratios)
+def interval(row, digits):
+    """Return the columns of a ratio and its interval."""
+    value, low, high = (f"{float(row[k]):.{digits}f}" for k in ("ratio", "low", "high"))
+    return f"{value} | {'one run' if low == 'nan' else f'{low} to {high}'}"
+
+
+def command(row):
+    """Return what measures a row again."""
+    group = row["group"]
+    if group == "growth":
+        return "sudo .venv/bin/python benchmarks/growth.py"
+    data = " DATA=DIR" if group == "published" else ""
+    return f"{'sudo ' * bool(NEEDS_ROOT.search(group))}make bench ONLY={group}{data}"
+
+
+def results_table(folder=RESULTS):
+    """Return the lines of RESULTS.md's table."""
+    rows = page_rows(folder)
+    yield "| what was compared | ratio | 95 % interval | runs | command |"
+    yield "|---|---|---|---|---|"
     for row in rows:
-        title = row["title"] + (f" ({row['note']})" if row["note"] else "")
-        value, low, high = (float(row[name]) for name in ("ratio", "low", "high"))
-        interval = "one run" if math.isnan(low) else f"{low:.3f} to {high:.3f}"
-        made = f"{row['date']} {row['commit']}".strip()
-        lines.append(f"| {title} | {value:.3f} | {interval} | {row['runs']} | {made} |")
-    words = {"machine": "", "python": "Python ", "torch": "PyTorch "}
-    ran = {k: "; ".join(dict.fromkeys(row[k] for row in rows if row[k])) for k in words}
-    lines += ["", " · ".join(words[k] + ran[k] for k in words if ran[k])]
+        yield f"| {PAGE[row['title']]} | {interval(row, 2)} | {row['runs']} | `{command(row)}` |"
+    yield from ("", made(rows))
+
+
+def rows_tables(folder=RESULTS):
+    """Return the lines of benchmarks/rows.md: a table for each group of ratios.csv."""
+    every = read(folder / "ratios.csv")
+    yield from (made(every), "")
+    for group, rows in groupby(every, key=lambda row: row["group"]):
+        rows = list(rows)
+        when = made(rows, ("date", "commit"))
+        yield from (f"## {group}", "", f"`{command(rows[0])}` · {when}", "")
+        yield from ("| what | ratio | 95 % interval | runs |", "|---|---|---|---|")
+        for row in rows:
+            title = row["title"] + (f" ({row['note']})" if row["note"] else "")
+            yield f"| {title} | {interval(row, 3)} | {row['runs']} |"
+        yield ""
+
+
+def made(rows, names=("machine", "python", "torch", "date", "commit")):
+    """Return on what, with what and when rows were measured."""
+    words = {"python": "Python ", "torch": "PyTorch ", "commit": "commit "}
+    different = {k: "; ".join(dict.fromkeys(row[k] for row in rows if row[k])) for k in names}
+    line = " · ".join(words.get(k, "") + text for k, text in different.items() if text)
+    return re.sub(r"(\d+) x ", r"\1 cores of ", line)
+
+
+def growth_table(folder=RESULTS):
+    """Return the lines of the table of docs/growth.md: measured beside the limits."""
+    rows = read(folder / "growth.csv")
+    measured = Measured(rows)
+    yield (
+        "| hosts | in turn, s | limit, s | measured / limit | overlapped, s | limit, s |"
+        " measured / limit |"
+    )
+    yield "|---|---|---|---|---|---|---|"
+    for hosts in measured.workers:
+        for servers in (hosts, 1) if hosts > 1 else (1,):
+            ways = [_beside_limit(measured, hosts, servers, overlap) for overlap in (0, 1)]
+            name = f"{hosts}, one server in all" if servers < hosts else hosts
+            if any(ways):
+                yield f"| {name} | {' | '.join(way or ' | | ' for way in ways)} |"
+    yield from ("", made(rows))
+
+
+def _beside_limit(measured, *job):
+    """Return the columns of a job: the median of its runs, its limit, and their ratio."""
+    steps = measured.steps(*job)
+    if not steps:
+        return ""
+    limit = measured.limit(*job)
+    value = ratio(steps, [limit] * 2)
+    beside = f"{value.value:.2f} ({value.low:.2f} to {value.high:.2f})"
+    return f"{statistics.median(steps):.3f} | {limit:.3f} | {beside}"
+
+
+PAGES = {
+    ROOT / "RESULTS.md": results_table,
+    ROOT / "benchmarks" / "rows.md": rows_tables,
+    ROOT / "docs" / "growth.md": growth_table,
+}
+
+
+def filled(text, lines):
+    """Return a page with lines between its marks."""
     before, _, rest = text.partition(BEGIN)
     return "\n".join([before + BEGIN, *lines, END]) + rest.partition(END)[2]
+
+
+def refresh(folder=RESULTS):
+    """Write the tables of the pages, and the pictures; of another folder only what it can have."""
+    draw_all(folder)
+    if folder.resolve() == RESULTS:
+        for page, lines in PAGES.items():
+            page.write_text(filled(page.read_text(), lines()))
+    else:
+        (folder / "rows.md").write_text("\n".join(rows_tables(folder)))
+
+
+def draw_all(folder, to=None):
+    """Draw the rows of RESULTS.md, and those of the site's first page."""
+    rows = page_rows(folder)
+    draw(rows, (to or folder) / "ratios.svg")
+    draw(headlines(rows), (to or folder) / "headlines.svg")
 
 
 def headlines(ratios):
@@ -328,4 +359,4 @@ def plotting(salt):
 
 
 if __name__ == "__main__":
-    Results.read(RESULTS, ROOT / "RESULTS.md").draw(RESULTS)
+    refresh()

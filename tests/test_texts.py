@@ -2,15 +2,19 @@
 
 import re
 
+from gluon_dist import contract
+
 import pytest
 
 from launching import ROOT
 from parsers import flags_of, parser_of
+from versions import ROWS, debian, rows
 
 TIME_BUDGET_S = 10
 MODULES = ROOT / "cifar10_dist"
 MANUAL = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-TEXTS = [*MANUAL, ROOT / "RESULTS.md"]
+TEXTS = [*MANUAL, ROOT / "RESULTS.md", ROOT / "CHANGELOG.md"]
+TEXTS += [ROOT / ".github" / name for name in ("CONTRIBUTING.md", "SECURITY.md")]
 TEXTS += [
     path for room in ("benchmarks", "notebooks") for path in sorted((ROOT / room).glob("*.md"))
 ]
@@ -30,7 +34,8 @@ OTHERS = {  # flags of Slurm's programs, of rsync, of nbgrader, Docker, and MXNe
     "publishing.md": "delete",
     "teaching.md": "exclude force",
     "troubleshooting.md": "shm-size",
-    "clusters.md": "cluster exclusive gres nodes partition requeue",
+    "clusters.md": "exclusive gres nodes partition requeue",
+    "yarn.md": "cluster",
     "launching.md": "cpus-per-task host-ip job-name jobname mem nodes partition queue sge-log-dir"
     " slurm-worker-nodes worker-cores worker-memory",
 }
@@ -129,3 +134,34 @@ def test_every_link_within_the_project_leads_to_a_file(path):
     links = [link for link in LINK.findall(path.read_text()) if "://" not in link]
     assert links
     assert not [link for link in links if not (path.parent / link.partition("#")[0]).exists()]
+
+
+def test_the_first_page_is_short_and_has_one_place_for_the_address():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 110
+    assert len([line for line in lines if "git clone " in line]) == 1
+
+
+def test_the_version_is_the_same_wherever_it_stands():
+    citation = (ROOT / "CITATION.cff").read_text()
+    newest = re.search(r"^## (.*)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert f"\nversion: {contract.VERSION}\n" in citation and newest[1] == contract.VERSION
+
+
+def tried():
+    """The rows of the table of versions in the manual."""
+    text = (ROOT / "docs" / "tried.md").read_text()
+    return {tuple(row.strip("| ").split(" | ")) for row in text.splitlines() if row[:2] == "| "}
+
+
+def test_the_page_of_what_was_tried_has_the_rows_that_make_versions_prints():
+    parts = {(row[0], row[-1]) for row in tried()}
+    assert {(name, what) for name, _, what in ROWS} <= parts
+
+
+@pytest.mark.long
+@pytest.mark.skipif((debian() or "").partition(".")[0] != "12", reason="needs Debian 12")
+def test_what_was_tried_has_the_versions_that_are_here():
+    """Of Debian itself only the first number: its packages keep their versions."""
+    here = {row for row in rows() if row[1] != "-" and row[0] not in ("Debian", "Python")}
+    assert here and here <= tried()

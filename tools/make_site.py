@@ -21,7 +21,8 @@ SOURCE = ROOT / "build" / "site-source"
 SITE = ROOT / "build" / "site"
 PYTHON = ROOT / ".venv" / "bin" / "python"
 PAGES = ("README.md", "RESULTS.md", "docs/*.md", "notebooks/*.md", "notebooks/*.ipynb")
-PAGES += ("benchmarks/*.md",)
+PAGES += ("benchmarks/*.md", "CHANGELOG.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md")
+HIDDEN, SHOWN = ".github/", "github/"  # web servers do not hand out hidden folders
 LESSON = "cifar10_dist/*.py"  # shown even where no page leads to it
 HELP = {
     "cifar10_dist": ("cifar10_dist/cifar10_dist.py", "--help"),
@@ -112,7 +113,7 @@ def put_together():
     pages = [path for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
     wanted = set(ROOT.glob(LESSON))
     for path in pages:
-        place = SOURCE / path.relative_to(ROOT)
+        place = SOURCE / path.relative_to(ROOT).as_posix().replace(HIDDEN, SHOWN)
         place.parent.mkdir(parents=True, exist_ok=True)
         write = write_notebook if path.suffix == ".ipynb" else write_page
         write(path, place, wanted, set(pages))
@@ -209,7 +210,7 @@ def relink(text, path, wanted, pages):
     def lead(match):
         target = (path.parent / match[0]).resolve()
         if "://" in match[0] or target in pages or not target.exists():
-            return match[0]
+            return match[0].replace(HIDDEN, SHOWN)
         if target.suffix in (".svg", ".csv"):
             copy = SOURCE / target.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)

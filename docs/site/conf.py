@@ -94,7 +94,7 @@ def tell_minutes(app, pagename, templatename, context, doctree):
     row = re.search(rf"\({re.escape(pagename)}\.ipynb\).*?\| (\d+) min \|", readme)
     if row:
         context["minutes"] = int(row[1])
-    elif re.fullmatch(r"docs/\w+|RESULTS|README|benchmarks/TRIED", pagename):
+    elif re.fullmatch(r"docs/\w+|RESULTS|README|benchmarks/[\w-]+", pagename):
         words = re.sub(r"<[^>]+>", " ", context["body"]).split()
         context["minutes"] = max(1, round(len(words) / WORDS_PER_MINUTE))
 

@@ -9,22 +9,20 @@ from functools import partial
 
 import matplotlib
 import pytest
-from mxnet.recordio import MXRecordIO
 
 import checkpoint_cost
 import floors
 import groups
 import growth
-import held_out
-import peak
 import report
 from bench import GROUPS, minutes
-from between_hosts import Link, Wire
-from comparison import Row, compared, figures, ratio, take_turns, there_and_back
+from between_hosts import Link
+from comparison import ROUNDS, Row, compared, figures, ratio, take_turns, there_and_back
 from contenders import ours, read, run
 from launching import ROOT
-from record_files import write as write_records
-from report import BEGIN, END, Results, in_page, machine
+from report import add, in_page
+from tables import RESULTS, machine
+from tables import read as read_table
 
 TIME_BUDGET_S = 60
 BENCHMARKS = ROOT / "benchmarks"
@@ -66,7 +64,7 @@ def test_the_same_figures_have_the_ratio_one():
 
 
 def test_benchmarks_stand_on_three_floors_and_import_only_from_those_below():
-    programs = {"bench", "growth", "checkpoint_cost", "ladder", "loading", "peak"}
+    programs = {"bench", "growth", "checkpoint_cost", "ladder", "loading"}
     middle = {"groups", "between_hosts", "report"}
     ground = floors.rooms_of(BENCHMARKS) - programs - middle
     assert floors.faults(BENCHMARKS, [programs, middle, ground]) == []
@@ -130,8 +128,8 @@ def test_all_groups_but_that_of_real_images_are_listed_and_take_less_than_an_hou
     first, *listed = bench("--list").stdout.splitlines()
     assert [line.split()[0] for line in listed] == [n for n in GROUPS if n != "published"]
     assert all(len(line.split()) > 4 for line in listed)
-    usual = {name: group.rounds for name, group in GROUPS.items() if not group.needs_data}
-    assert first == f"14 groups, on two cores about {minutes(usual):.0f} minutes"
+    usual = [name for name, group in GROUPS.items() if not group.needs_data]
+    assert first == f"11 groups, {ROUNDS} rounds, on two cores about {minutes(usual):.0f} minutes"
     assert 20 < minutes(usual) <= 60
 
 
@@ -145,11 +143,7 @@ def test_slow_ways_of_pytorch_are_tried_in_one_round_only(monkeypatch, dtypes):
     slow = f"torch {dtypes[-1]}"
     found[slow], found[f"{slow} channels-last"] = [{"speed": 60.0}], [{"speed": 95.0}] * 2
     assert names - {name for name, _ in group.turns(found)} == {slow}
-    found["peak"] = [
-        {"gflops_float32": 50, "gflops_bfloat16": 100, "multiply_adds_resnet18_v1": 50e6}
-    ]
     rows = {row.title: row for row in group.rows(found)}
-    assert rows["ResNet-18, one process, float32: share of the processor's peak"].a == [30e9] * 2
     title = f"ResNet-18, one process, {dtypes[-1]}: ours / best of PyTorch"
     assert rows[title].note == f"{slow} channels-last"
 
@@ -165,40 +159,25 @@ def test_two_hosts_are_compared_with_ddp_also_in_float16_and_with_the_limit():
     found["ours"] = [{"speed": 128.0, "parameters": 25e6}]
     rows = {row.title.partition(", batch 128")[2]: row for row in group.rows(found)}
     half = rows[", gradients sent in float16: ours / DDP"]
-    assert (half.a, half.b, half.in_page) == ([100.0], [100.0], True)
+    assert (half.a, half.b) == ([100.0], [100.0])
     limit = rows[": time of a step / the limit of computing and cable"]
     assert limit.a == [1.0] and limit.b == [1.28]  # computing; the cable needs 0.84 s
     slow = {row.title.partition(", batch 128")[2]: row for row in Link(1, "100mbit").rows(found)}
     assert slow[": time of a step / the limit of computing and cable"].b[0] > 8
 
 
-def test_bytes_are_counted_between_two_lengths_of_a_run():
-    found = {"10 steps": [{"bytes": 5e8, "parameters": 1e6}]}
-    found["50 steps"] = [{"bytes": 5e8 + 40 * 16e6, "parameters": 1e6}]
-    (row,) = Wire(1, 3).rows(found)
-    assert (row.a, row.b) == ([16e6], [16e6])  # 2 (W - 1) G, of 4 MB
-
-
-def test_multiply_adds_are_what_a_hand_counts():
-    assert peak.multiply_adds("fast") == (
-        30 * 30 * 32 * 27 + (30 * 30 + 15 * 15) * 32 * 288  # whitening, the first block
-        + 15 * 15 * 96 * 288 + 7 * 7 * 96 * 864 + 7 * 7 * 256 * 864 + 3 * 3 * 256 * 2304 + 2560
-    )  # fmt: skip
-
-
-def test_the_peak_is_measured():
-    found = run([sys.executable, "benchmarks/peak.py", "--size", "64"])
-    assert found["gflops_float32"] > 0 and found["multiply_adds_resnet18_v1"] > 30e6
-
-
-def test_every_tenth_training_image_is_held_out(tmp_path):
-    write_records(tmp_path / "cifar10_train.rec", range(20))
-    held_out.main(tmp_path, tmp_path / "parts")
-    counts = []
-    for kind in ("train", "val"):
-        records = MXRecordIO(str(tmp_path / "parts" / f"cifar10_{kind}.rec"), "r")
-        counts.append(len(list(iter(records.read, None))))
-    assert counts == [18, 2]
+def test_the_published_accuracy_must_be_reached_for_a_time_to_it():
+    group = groups.Published(1)
+    group.setup(None, data="/data")
+    assert [name for name, _ in group.turns({})] == ["published", "default", "quick"]
+    assert dict(group.turns({"published": [{}]}))["quick"].args[0][-2:] == ["--seed", "1"]
+    found = {"published": [{"accuracy": 0.65, "last_epoch_s": 240.0, "peak_mb": 1200.0}]}
+    found["default"] = [{"peak_mb": 600.0}]
+    found["quick"] = [{"accuracy": 0.69, "last_epoch_s": 15.0}]
+    assert [ratio(row.a, row.b).value for row in group.rows(found)] == [0.5, 16.0, 0.65]
+    found["quick"][0]["accuracy"] = 0.6
+    with pytest.raises(RuntimeError, match="did not reach"):
+        list(group.rows(found))
 
 
 def test_the_cost_of_saving_is_measured(tmp_path):
@@ -221,7 +200,7 @@ def test_hosts_share_the_steps_of_a_program():
 
 
 @pytest.mark.long
-def test_a_group_is_measured_and_written_down_and_a_stop_says_what_is_left(tmp_path):
+def test_a_group_is_measured_and_written_down_and_a_stop_is_one_line(tmp_path):
     words = ["--only", "loader", "--only", "start", "--quick", "--output", str(tmp_path)]
     with subprocess.Popen(
         [*BENCH, *words],
@@ -236,10 +215,10 @@ def test_a_group_is_measured_and_written_down_and_a_stop_says_what_is_left(tmp_p
         stopped.send_signal(signal.SIGINT)
         end = stopped.stdout.read()
     assert stopped.returncode == 1
-    assert end.endswith('bench.py: stopped; for the rest: make bench ONLY="start"\n')
-    rows = [r for r in report.read(tmp_path / "runs.csv") if r["figure"] == "speed"]
+    assert end.endswith("bench.py: stopped; the groups above are written\n")
+    rows = [r for r in read_table(tmp_path / "runs.csv") if r["figure"] == "speed"]
     assert [r["program"] for r in rows] == ["ours", "ours", "published", "published"]
-    assert "images a second" in (tmp_path / "RESULTS.md").read_text()
+    assert "images a second" in (tmp_path / "rows.md").read_text()
     assert (tmp_path / "ratios.svg").stat().st_size < 60_000
 
 
@@ -250,6 +229,7 @@ def test_two_machines_of_one_name_differ_by_family_and_model():
     assert machine("processor\t: 0\nBogoMIPS\t: 50.00\n") == ""  # as ARM has it
 
 
+BEFORE = {"1.06", "1.21"}  # told of an earlier sitting
 WHERE = {
     "date": "2026-11-26",
     "machine": "2 x CPU",
@@ -259,28 +239,25 @@ WHERE = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # matplotlib's use of pyparsing
 def test_a_group_takes_the_place_of_its_earlier_rows(tmp_path):
-    page = tmp_path / "RESULTS.md"
-    page.write_text(f"Before\n{BEGIN}\nold\n{END}\nAfter\n")
     found = {"ours": [{"speed": 3.0}, {"speed": 4.0}], "theirs": [{"speed": 2.0}, {"speed": 2.0}]}
 
     def rows(*titles):
-        return [compared(title, found, "ours", "theirs", in_page=True) for title in titles]
+        return [compared(title, found, "ours", "theirs") for title in titles]
 
-    results = Results.read(tmp_path, page)
-    results = results.with_group("first", found, [*rows("gone"), Row("kept", [1.0], [2.0])], WHERE)
-    results = results.with_group("second", found, rows("speed of both"), WHERE)
-    results.write(tmp_path, page)
-    results = Results.read(tmp_path, page).with_group("first", found, rows("renamed"), WHERE)
-    assert [row["title"] for row in in_page(results.ratios)] == ["renamed", "speed of both"]
-    assert [row["group"] for row in results.runs] == ["first"] * 4 + ["second"] * 4
-    results.write(tmp_path, page)
-    lines = page.read_text().splitlines()
-    assert lines[0] == "Before" and lines[-1] == "After" and not {"old", "gone"} & {*lines}
-    assert "| speed of both | 1.750 | 1.500 to 2.000 | 2 | 2026-11-26 1234 |" in lines
-    assert "2 x CPU · Python 3.11" in lines
-    assert ">speed of both</text>" in (tmp_path / "ratios.svg").read_text()
+    shown = "resnet18_v1, batch 32 a worker: ours / DDP"
+    add(tmp_path, "first", found, [*rows("gone"), Row("too", [1.0], [2.0])], WHERE)
+    lines = add(tmp_path, "second", found, rows(shown), WHERE)
+    assert lines == [f"{shown}: 1.75 (1.5 to 2.0)"]
+    add(tmp_path, "first", found, rows("renamed"), WHERE)
+    ratios = read_table(tmp_path / "ratios.csv")
+    assert [row["title"] for row in ratios] == ["renamed", shown]
+    assert [row["title"] for row in in_page(ratios)] == [shown]
+    groups_of_runs = [row["group"] for row in read_table(tmp_path / "runs.csv")]
+    assert groups_of_runs == ["first"] * 4 + ["second"] * 4
+    lines = [*report.rows_tables(tmp_path)]
+    assert f"| {shown} | 1.750 | 1.500 to 2.000 | 2 |" in lines
+    assert lines[0] == "2 cores of CPU · Python 3.11 · 2026-11-26 · commit 1234"
 
 
 @pytest.mark.parametrize(
@@ -304,22 +281,44 @@ def test_the_plot_tells_better_from_worse_by_filled_and_hollow(title, low, high,
     assert len({*shapes}) == len(shapes) == 5
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_page_and_the_pictures_are_those_of_the_tables(tmp_path):
-    page = ROOT / "RESULTS.md"
-    results = Results.read(report.RESULTS, page)
-    assert report.filled(results.text, results.ratios) == results.text
-    assert {row["group"] for row in results.ratios} == {*GROUPS}
-    assert 0 < len(in_page(results.ratios)) <= 20
+@pytest.mark.parametrize("page", report.PAGES, ids=lambda page: page.name)
+def test_the_tables_of_the_pages_are_those_of_the_csv_files(page):
+    """`.venv/bin/python benchmarks/report.py` writes them."""
+    text = page.read_text()
+    assert text.count(report.BEGIN) == text.count(report.END) == 1
+    assert report.filled(text, report.PAGES[page]()) == text
+
+
+def test_results_show_at_most_ten_rows_and_all_that_the_report_names():
+    assert [row["title"] for row in report.page_rows()] == [*report.PAGE]
+    assert len(report.PAGE) <= 10
+    ratios = read_table(RESULTS / "ratios.csv")
+    assert {row["group"] for row in ratios} == {*GROUPS}
+    assert len(report.headlines(ratios)) == len(report.HEADLINES) <= 5
+
+
+def test_results_and_growth_show_one_figure_of_the_same_measurement():
+    (row,) = (row for row in report.page_rows() if row["group"] == "growth")
+    beside = "{:.2f} ({:.2f} to {:.2f})".format(*(row[k] for k in ("ratio", "low", "high")))
+    assert [*report.growth_table()][-3].endswith(f"| {beside} |")
+
+
+def test_ratios_in_the_prose_of_results_stand_in_a_table():
+    text = (ROOT / "RESULTS.md").read_text()
+    prose = text.partition(report.BEGIN)[0] + text.partition(report.END)[2]
+    told = {*re.findall(r"\b\d\.\d\d\b", prose)} - {"2.13"}  # of PyTorch
+    ratios = read_table(RESULTS / "ratios.csv")
+    assert told - BEFORE <= {f"{float(row['ratio']):.2f}" for row in ratios} and told > BEFORE
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # matplotlib's use of pyparsing
+def test_the_pictures_are_those_of_the_tables(tmp_path):
     with matplotlib.rc_context():
         matplotlib.rcdefaults()  # the plots of the notebooks have settings of their own
-        results.write(tmp_path, tmp_path / "page.md")
-        growth.draw(
-            growth.Measured(report.read(report.RESULTS / "growth.csv")), tmp_path / "growth.svg"
-        )
-    assert len(report.headlines(results.ratios)) == len(report.HEADLINES) <= 5
+        report.draw_all(RESULTS, tmp_path)
+        growth.draw(growth.Measured(read_table(RESULTS / "growth.csv")), tmp_path / "growth.svg")
     for name in ("ratios.svg", "headlines.svg", "growth.svg"):
-        picture, now = (folder / name for folder in (report.RESULTS, tmp_path))
+        picture, now = (folder / name for folder in (RESULTS, tmp_path))
         picture, now = picture.read_bytes(), now.read_bytes()
         texts = [re.findall(rb">([^<]+)</text>", each) for each in (picture, now)]
         assert texts[0] == texts[1] and texts[0]

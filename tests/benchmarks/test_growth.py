@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import growth
-from growth import Job, Measured, Work
+from growth import Job, Work
 from growth_model import (
+    Measured,
     bytes_a_second,
     bytes_of_host,
     in_turn,
@@ -80,13 +81,14 @@ def test_a_rate_that_tc_does_not_read_is_a_mistake(text):
         bytes_a_second(text)
 
 
-def test_the_page_has_the_table_of_the_rows():
-    lines = growth.table(Measured(growth.read(growth.RESULTS / "growth.csv")))
-    page = (ROOT / "docs" / "growth.md").read_text()
-    assert len(lines) == 10 and "\n".join(lines[:-2]) in page
-    for line in lines[-2:]:
-        seconds, limit = line.split(": ")[1].split(" s, limit ")
-        assert seconds in page and f"limit {limit}" in page.replace("(", "").replace(" s)", ")")
+def test_limits_of_measured_rows_are_those_of_the_formulas():
+    work = {"rate": "200mbit", "elements": 1_000_000, "buckets": 4, "forward": 0.2, "backward": 0.4}
+    job = {"workers": 4, "servers": 4, "overlap": 1, "step_s": 1.3}
+    measured = Measured([{**job, **work}])
+    assert measured.steps(4, 4, 1) == [1.3] and measured.steps(4, 4, 0) == []
+    assert measured.limit(4, 4, 0) == pytest.approx(1.56)
+    assert measured.limit(4, 4, 1) == pytest.approx(1.26)
+    assert measured.limit(4, 1, 0) == pytest.approx(0.6 + 3 * 16e6 * 1.25 / 25e6)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +109,7 @@ def test_a_mistake_of_growth_is_told_in_its_last_line(words, message):
 def test_two_hosts_are_measured():
     small = Work("1gbit", elements=1000, buckets=2, forward=0.01, backward=0.02, steps=2)
     jobs = [Job(2, 2), Job(2, 1, overlap=1, two_bits=1, slow=2.0)]
-    rows = growth.measure(jobs, small, name="test-growth")
+    rows = growth.measure(jobs, small, name="test-growth", rounds=1)
     assert [(r["servers"], r["two_bits"]) for r in rows] == [(2, 0), (2, 0), (1, 1), (1, 1)]
     assert all(r["step_s"] > 0 and r["number_s"] > 0 and r["of_many_s"] > 0 for r in rows)
     assert all(r["rate"] == "1gbit" and r["date"] and r["machine"] for r in rows)
