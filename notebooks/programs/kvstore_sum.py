@@ -21,7 +21,7 @@ def main():
 
     ranks = Workers(store).all_reduce([store.rank, 1])
     print(f"rank {store.rank} of {store.num_workers} adds up ranks and workers: {ranks}")
-    store._barrier()  # nobody leaves while others still need the servers
+    store._barrier()  # no worker ends while another still needs the servers
 
 
 if __name__ == "__main__":
