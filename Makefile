@@ -108,7 +108,7 @@ site-serve: site ## [learn] make them and show them on this machine (PORT=8000)
 assignments: $(GRADER)/built ## [learn] make nbgrader's course of the exercises, for a teacher (COURSE=course)
 	@$(GRADER)/bin/python tools/make_assignments.py "$(COURSE)"
 
-cluster: setup ## [learn] two real ssh hosts on this machine, as root on Linux (HOSTS=, WITH=slurm,sge,mpi,yarn)
+cluster: setup ## [learn] simulate two ssh hosts on this machine, as root on Linux (HOSTS=, WITH=slurm,sge,mpi,yarn)
 	@.venv/bin/python tools/cluster.py up --hosts $(HOSTS) $(if $(WITH),--with $(WITH))
 
 chaos: setup ## [measure] disturb jobs and trainings at random: nothing is left or lost (RUNS=)
