@@ -106,3 +106,13 @@ def test_a_command_that_runs_is_shown_as_one_types_it(monkeypatch, capsys):
     typed = repr(shown[0])
     assert typed.startswith("WORD=a ") and str(helpers.ROOT) not in typed
     assert helpers.run_quietly(*words, WORD="a") == (0, [f"$ {typed}", "a build"])
+
+
+def test_a_long_docstring_is_folded_below_its_first_line():
+    doc = '"""First.\n\n    x : int\n    y : int\n    """'
+    source = f'def f():\n    {doc}\n    return "a"\n\n\ndef g():\n    """One."""\n'
+    page = coloured(source, PythonLexer()).page.split("</style>")[1]
+    (folded,) = re.findall(r"<details>(.*?)</details>", page, re.S)
+    first, rest = re.sub("<span.*?>|</span>", "", folded).split("</summary>")
+    assert first == '<summary>    """First.\n' and rest.endswith('y : int\n    """\n')
+    assert re.sub("<.*?>", "", page) == source
