@@ -12,7 +12,7 @@ if "bool" not in vars(np):  # MXNet uses this name, which NumPy 1.24 has removed
 import mxnet as mx
 from mxnet import autograd, gluon
 from mxnet.gluon import nn, rnn
-from step4_right import share_weights, split_range, sum_over_workers, zero_stale_gradients
+from step4_right import share_weights, split_range, sum_over_workers, zero_idle_gradients
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--num-examples", type=int, default=200)
@@ -63,7 +63,7 @@ def main():
                 with autograd.record():
                     errors = l2(net(mx.nd.array(x[own])), mx.nd.array(y[own]))
                 errors.backward()
-            zero_stale_gradients(net)
+            zero_idle_gradients(net)
             trainer.step(len(batch))
             seen += len(own)
         start, stop = split_range(len(test_x), store.num_workers, store.rank)

@@ -72,7 +72,7 @@ CHANGES = {
     "stale": (
         "step4_right",
         {
-            f"            zero_stale_gradients(net)\n            {STEP}": "            "
+            f"            zero_idle_gradients(net)\n            {STEP}": "            "
             "trainer.step(len(batch), ignore_stale_grad=True)"
         },
     ),

@@ -53,7 +53,7 @@ def share_weights(trainer):
     mx.nd.waitall()
 
 
-def zero_stale_gradients(net):
+def zero_idle_gradients(net):
     """Set the gradients of devices without an example to zero."""
     for param in net.collect_params().values():
         if param.grad_req != "null":
@@ -185,7 +185,7 @@ def main():
                 losses = [loss(net(a), b) for a, b in split(x, y, ctx)]  # one an example
             if losses:
                 autograd.backward(losses)
-            zero_stale_gradients(net)
+            zero_idle_gradients(net)
             trainer.step(len(batch))
             seen += len(x)
         average_batch_norm(store, net)
