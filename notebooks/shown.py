@@ -1,5 +1,6 @@
 """What is a page in a notebook and text elsewhere: source code above all."""
 
+import html
 import re
 
 from pygments import highlight
@@ -58,3 +59,11 @@ def coloured(text, lexer):
     """Return source text, with colours where it is shown as a page."""
     spans = PLAIN.sub(r"\1", highlight(text, lexer, HtmlFormatter(nowrap=True)))
     return Shown(f'{style_of_code()}<pre class="shown">{spans}</pre>', text.rstrip("\n"))
+
+
+def command_box(command):
+    """Return a command in a box: a click selects it whole, and the site has a button to copy it."""
+    look = "border-left:4px solid #0072B2;white-space:pre-wrap;overflow-wrap:anywhere;"
+    look += "user-select:all"
+    box = f'<pre class="shown" style="{look}">{html.escape(command, quote=False)}</pre>'
+    return Shown(f'{style_of_code()}<div><div class="highlight">{box}</div></div>', command)

@@ -5,12 +5,12 @@ import os
 import socket
 import struct
 
-import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+import gluon_dist  # before mxnet, from which no server returns
 from gluon_dist.common.failure import exit_with
 
 import mxnet as mx
 
-import lesson  # noqa: F401
+import lesson
 from networks.by_name import get_network
 from training import CrossEntropy, forward_backward
 

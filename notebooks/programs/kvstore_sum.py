@@ -1,6 +1,6 @@
 """Every worker pushes an array from each of two devices, and prints what comes back."""
 
-import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+import gluon_dist  # before mxnet, from which no server returns
 from gluon_dist.common.failure import exit_with
 from gluon_dist.workers.workers import Workers
 
