@@ -10,15 +10,20 @@ import re
 import shlex
 import shutil
 
+from gluon_dist.exchange.buckets import UNCUT, Buckets
+
+import mxnet as mx
 import numpy as np
 from traces import read_trace
 
 from growth_model import bytes_a_second, in_turn, overlapped, servers_everywhere
 from helpers import ROOT, own_folder, run_quietly
+from networks.by_name import get_network
 
 HERE = ("--launcher", "local")
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 TIME_PARTS = "python notebooks/programs/time_parts.py --data synthetic --num-examples 600"
+HEADERS = 1514 / 1448  # bytes of a full packet on the cable, over those of the gradients in it
 STEP = re.compile(r"Step: (\S+) s, one number: (\S+) s")
 
 
@@ -107,6 +112,44 @@ def saved_growth():
 
 def _is(row, workers, overlap):
     return int(row["workers"]) == workers and int(row["overlap"]) == overlap
+
+
+def messages(network, workers):
+    """Return what a worker sends in a step, with a server on each host: rows of a table.
+
+    Returns
+    -------
+    list of (str, int, str)
+        The way, the number of messages, and the kB of the smallest and of the largest.
+    """
+    params = get_network(network, 10, (3, 32, 32), [mx.cpu()]).collect_params().values()
+    params, filled = [param for param in params if param.grad_req != "null"], Buckets()
+    filled.move_gradients(params)
+    buckets = [arrays[0].size for arrays in filled.buckets]
+    ways = {
+        "a plain Trainer, to servers": _cut([param.data().size for param in params], workers),
+        "the training program, to servers": _cut(buckets, workers),
+        "a ring": [size / workers for size in buckets for _ in range(2 * (workers - 1))],
+    }
+    kb = {way: sorted(4e-3 * size for size in sizes) for way, sizes in ways.items()}
+    return [(way, len(s), f"{_short(s[0])} to {_short(s[-1])}") for way, s in kb.items()]
+
+
+def _short(number):
+    return f"{number:,.0f}" if number >= 1 else f"{number:.2f}"
+
+
+def _cut(sizes, servers):
+    """Return how many numbers each message has: MXNet cuts large arrays over all servers."""
+    return [n / m for n in sizes for m in [servers if n >= UNCUT else 1] for _ in range(m)]
+
+
+def two_bits_row(kind):
+    """Return a row of a table: a store, and what arrives of each gradient in two bits."""
+    found = two_bits(kind).partition(": ")[2]
+    if not found.startswith("["):
+        return [kind, "refused", "", ""]
+    return [kind, *(", ".join(f"{value:g}" for value in sent) for sent in json.loads(found))]
 
 
 def two_bits(kind):

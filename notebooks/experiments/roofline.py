@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from growth_model import bytes_of_host, overlapped, servers_everywhere
 
-REACHED = 0.6  # of the peak in float32: what a good convolutional network gets
+REACHED = 0.6  # of the peak in float32: assumed, not measured
 BUCKETS = 5
 
 
@@ -83,34 +83,19 @@ def efficiency(network, device, link, workers, batch_size):
     return computing / overlapped(computing / 3, computing * 2 / 3, exchange, BUCKETS)
 
 
-def least_batch(network, device, link, workers):
-    """Return the batch of one worker whose computing takes as long as the exchange."""
-    return exchange_s(network, link, workers) / computing_s(network, device, 1)
+def links(workers):
+    """Return a table, head and rows: what links ask of networks that so many workers train.
 
-
-def table_of_devices():
-    """Print the devices, and how many images/s of ResNet-50 they compute."""
-    print("device      TFLOP/s in float32, float16   memory: GB/s, GB   ResNet-50, images/s")
-    for name, device in DEVICES.items():
-        speed = 1 / computing_s(NETWORKS["ResNet-50"], device, 1)
-        flops = f"{device.flops / 1e12:18.1f} {device.flops_16 / 1e12:10.0f}"
-        memory = f"{device.memory_rate / 1e9:14.0f} {device.memory / 1e9:5.0f}"
-        print(f"{name:11}{flops}{memory}{speed:20.0f}")
-
-
-def table_of_links(device, workers):
-    """Print the links, and what they ask of networks that so many workers train.
-
-    *Half* is the size of an array that is sent for as long as the messages' latency; the rest is
-    the batch of one worker at which the exchange takes as long as computing.
+    *Half* is the size of an array whose bytes take as long as the latencies of its messages; under
+    each network stand the milliseconds of its exchange.
     """
-    head = f"{'link':17}{'MB/s':>8}{'us':>7}{'half, kB':>10}"
-    print(head + "".join(f"{name:>11}" for name in NETWORKS))
+    head, rows = ["link", "MB/s", "latency, µs", "half, kB", *(f"{n}, ms" for n in NETWORKS)], []
     for name, link in LINKS.items():
         half = 2 * link.latency * link.rate / bytes_of_host(workers, 1)
-        least = [least_batch(n, DEVICES[device], link, workers) for n in NETWORKS.values()]
-        facts = f"{link.rate / 1e6:8.0f}{1e6 * link.latency:7.0f}{half / 1e3:10.1f}"
-        print(f"{name:17}{facts}" + "".join(f"{value:11.1f}" for value in least))
+        times = (1e3 * exchange_s(network, link, workers) for network in NETWORKS.values())
+        facts = f"{link.rate / 1e6:.0f}", f"{1e6 * link.latency:.0f}", f"{half / 1e3:.0f}"
+        rows.append([name, *facts, *(f"{ms:.1f}" for ms in times)])
+    return head, rows
 
 
 def training_bytes(weights, states=2, activations=0, batch_size=0):
@@ -129,12 +114,16 @@ def training_bytes(weights, states=2, activations=0, batch_size=0):
     return 4 * weights * (1 + 1 + states) + activations * batch_size
 
 
-def table_of_memory():
-    """Print what training needs without activations, and the least number of equal parts."""
-    print("weights, GB:    alone   with Adam   parts on devices of", end="")
+def memory():
+    """Return a table, head and rows: what training needs without activations, and how many parts.
+
+    Parts are equal, and each fits into a device.
+    """
     sizes = {name: device.memory for name, device in DEVICES.items() if name != "T4"}
-    print("".join(f"{name:>10}" for name in sizes))
+    head = ["network", "weights, GB", "with Adam, GB", *(f"devices: {name}" for name in sizes)]
+    rows = []
     for name, weights in LARGE.items():
         need = training_bytes(weights)
-        parts = "".join(f"{-(-need // size):10.0f}" for size in sizes.values())
-        print(f"{name:13}{4 * weights / 1e9:8.1f}{need / 1e9:12.1f}{'':22}{parts}")
+        parts = (f"{-(-need // size):.0f}" for size in sizes.values())
+        rows.append([name, f"{4 * weights / 1e9:.1f}", f"{need / 1e9:.1f}", *parts])
+    return head, rows

@@ -11,7 +11,9 @@ from card import BLUE, GREEN, GREY, ORANGE, PAPER, SKY, VERMILLION, WORKERS, Car
 
 from colours import PARTS
 
-FORWARD, BACKWARD, UPDATE = (PARTS[part] for part in ("forward", "backward", "update"))
+FORWARD, BACKWARD, UPDATE, EXCHANGE = (
+    PARTS[part] for part in ("forward", "backward", "update", "exchange")
+)
 OWN = WORKERS[:2]
 PULL, TELLS = "7 4", "2 5"  # dashes of what comes from a server, and from the scheduler
 # Heights of bars: four weights, their gradients on two devices, and what an update takes off.
@@ -117,6 +119,24 @@ def data_parallel_step(card):
         card.bars(782, y + 106, "new weights", (NEW_WEIGHTS, GREY, 1), (TAKEN, GREEN, 0.15))
     for x in 268, 782:
         card.text(x, 247, "=", size=22, font_weight="bold")
+
+
+@picture(330, "A step of one, two, four and eight workers that share a batch")
+def shared_computing(card):
+    """Bars of time for a step of one, two, four and eight workers that share one batch. Computing
+    takes a half, a quarter and an eighth of the time of one worker. The exchange of gradients is
+    absent with one worker, then does not shrink but grows, to nearly twice the time of two
+    workers. Eight workers spend most of the step on the exchange."""
+    card.bold(110, 48, "workers")
+    for place, workers in enumerate((1, 2, 4, 8)):
+        y, computing = 72 + 56 * place, 690 / workers
+        card.bold(110, y + 25, str(workers))
+        card.cell(170, y, computing, 40, FORWARD, "computing")
+        if workers > 1:
+            exchange = 220 * (workers - 1) / workers
+            card.cell(170 + computing, y, exchange, 40, EXCHANGE, "exchange")
+    card.arrow((170, 302), (872, 302))
+    card.text(862, 322, "time of a step", size=15, anchor="end", colour=GREY)
 
 
 @picture(480, "The processes of a job on two hosts")

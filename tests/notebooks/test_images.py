@@ -31,8 +31,8 @@ def texts(path):
         yield text.text, (left, y - 0.8 * size, left + width, y + 0.2 * size)
 
 
-def test_there_are_thirteen_pictures():
-    assert len(PICTURES) == 13
+def test_there_are_fourteen_pictures():
+    assert len(PICTURES) == 14
 
 
 def test_drawing_again_gives_the_same_bytes(tmp_path):

@@ -17,10 +17,10 @@ for workers in range(1, 9):
 if "-H" in hosts:  # real hosts: nothing but 256 kB after a pause is faster than the link
     for w, (seconds, _) in measured.items():
         assert seconds > COMPUTING + (growth_model.bytes_of_host(w, MB * 1e6) - 0.5e6) / RATE
-for rate in ("1gbit", "100mbit"):  # the saved runs
-    sending = growth_model.servers_everywhere(2, size, growth_model.bytes_a_second(rate))
-    assert max(sending, lab.saved_resnet18(rate, "independent")) < lab.saved_resnet18(rate)
-    assert lab.saved_resnet18(rate) < 1.25 * sending
+assert len(saved) == 2
+for row in saved:  # the longer of computing and sending, the step, their sum
+    longer, step, whole = map(float, row[3:])
+    assert longer < step < whole < 1.5 * longer
 
 # Part 3: what is proved does not depend on speed.
 assert all(needed["linear", 1] == needed[rule, 1] for rule in RULES)  # one worker: the same rate
