@@ -78,6 +78,19 @@ def measure(name, rounds, options):
     return found, list(group.rows(found))
 
 
+def is_measured(name, rounds, options, folder):
+    """Measure a group and write it down; False if one of its programs fails."""
+    print(f"--- {name}", flush=True)
+    try:
+        found, rows = measure(name, rounds, options)
+    except RuntimeError as error:  # the other groups are worth measuring all the same
+        print(f"bench.py: {name}: {error}", file=sys.stderr)
+        return False
+    print(*add(folder, name, found, rows, where(PEERS_PYTHON)), sep="\n", flush=True)
+    refresh(folder)
+    return True
+
+
 def main():
     options = parse_args()
     names, rounds = chosen(options), 1 if options.quick else ROUNDS
@@ -90,22 +103,12 @@ def main():
     if not HAS_HOROVOD:
         print("left out: Horovod, which needs `make setup HOROVOD=1`", flush=True)
     folder = options.output or (ROOT / "build" / "bench" if options.quick else RESULTS)
-    failed = []
-    for name in names:
-        print(f"--- {name}", flush=True)
-        try:
-            found, rows = measure(name, rounds, options)
-        except RuntimeError as error:  # the other groups are worth measuring all the same
-            print(f"bench.py: {name}: {error}", file=sys.stderr)
-            failed.append(name)
-        else:
-            print(*add(folder, name, found, rows, where(PEERS_PYTHON)), sep="\n", flush=True)
-            refresh(folder)
+    try:
+        failed = [name for name in names if not is_measured(name, rounds, options, folder)]
+    except KeyboardInterrupt:
+        sys.exit("bench.py: stopped; the groups above are written")
     sys.exit(f"bench.py: failed: {' '.join(failed)}" if failed else 0)
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except KeyboardInterrupt:
-        sys.exit("bench.py: stopped; the groups above are written")
+    main()

@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""What it costs to save a checkpoint after every epoch: time, memory, disk.
+"""What it costs to save a checkpoint after every epoch: time and disk.
 
-    python benchmarks/checkpoint_cost.py [--network resnet18_v1] [--optimizer adam] [--repeats 5]
+    python benchmarks/checkpoint_cost.py [--network resnet18_v1] [--optimizer adam]
 
 A save stops the training while it takes copies. Then a thread writes them, which slows the next
 steps a little. Both are measured: the time of STEPS steps after a save, minus the time of as many
 without one. They are compared with an epoch of CIFAR-10's 50,000 images at the measured speed.
-Prints a table and adds a line to benchmarks/results/saving.csv.
+Prints the numbers and adds a line to benchmarks/results/saving.csv.
 """
 
 import argparse
 import datetime
-import resource
 import statistics
 import tempfile
 import time
@@ -31,20 +30,6 @@ EPOCH = 50_000  # images of CIFAR-10
 STEPS = 6  # enough to outlast the writing
 
 
-def parse_args():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--network", default="resnet18_v1")
-    parser.add_argument("--optimizer", default="adam")
-    parser.add_argument("--batch-size", type=int, default=256)
-    parser.add_argument("--repeats", type=int, default=5)
-    return parser.parse_args()
-
-
-def peak_mb():
-    """Most memory this process has had, MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def seconds(act, *args, **options):
     """Return how long an act takes."""
     start = time.perf_counter()
@@ -52,53 +37,53 @@ def seconds(act, *args, **options):
     return time.perf_counter() - start
 
 
-def measure(args, folder):
-    """Return what the table shows, by name."""
+def measure(network, optimizer, folder, batch_size=256, repeats=5):
+    """Return the columns of saving.csv."""
     ctx = [mx.gpu(i) for i in range(mx.context.num_gpus())][:1] or [mx.cpu()]
-    net = get_network(args.network, 10, (3, 32, 32), ctx)
-    optimizer = mx.optimizer.create(args.optimizer)
-    trainer = gluon_dist.Trainer(net.collect_params(), optimizer)
-    data = [mx.nd.random.uniform(shape=(args.batch_size, 3, 32, 32), ctx=ctx[0])]
-    label, loss = [mx.nd.zeros(args.batch_size, ctx=ctx[0])], CrossEntropy()
+    net = get_network(network, 10, (3, 32, 32), ctx)
+    trainer = gluon_dist.Trainer(net.collect_params(), mx.optimizer.create(optimizer))
+    data = [mx.nd.random.uniform(shape=(batch_size, 3, 32, 32), ctx=ctx[0])]
+    label, loss = [mx.nd.zeros(batch_size, ctx=ctx[0])], CrossEntropy()
 
     def steps(count=STEPS):
         for _ in range(count):
-            forward_backward(net, loss, data, label, args.batch_size)
+            forward_backward(net, loss, data, label, batch_size)
             trainer.step(1)
         mx.nd.waitall()
 
     steps(3)
     job = gluon_dist.Checkpoint(f"{folder}/model", net, trainer, keep=1)
     job.restore()  # nothing is there
-    before_mb = peak_mb()
     plain, saving, held = [], [], []
-    for epoch in range(1, args.repeats + 1):
+    for epoch in range(1, repeats + 1):
         plain.append(seconds(steps))
         held.append(seconds(job.save, epoch))
         saving.append(held[-1] + seconds(steps))
-    written = seconds(job.save, epoch + 1) + seconds(job.close)  # with nothing beside it
-    epoch_s = min(plain) / STEPS * EPOCH / args.batch_size
+    written_s = seconds(job.save, epoch + 1) + seconds(job.close)  # with nothing beside it
+    epoch_s = min(plain) / STEPS * EPOCH / batch_size
     extra_s = statistics.median(saving) - statistics.median(plain)
     size = sum(path.stat().st_size for path in Path(folder).iterdir())
     return {
-        "network": args.network,
-        "optimizer": args.optimizer,
+        "network": network,
+        "optimizer": optimizer,
         "epoch_s": round(epoch_s, 2),
         "training_held_up_s": round(statistics.median(held), 3),
-        "until_on_disk_s": round(written, 3),
+        "until_on_disk_s": round(written_s, 3),
         "epoch_longer_by_s": round(extra_s, 3),
         "epoch_longer_by_percent": round(100 * max(extra_s, 0) / epoch_s, 2),
         "disk_mb": round(size / 1e6, 1),
-        "memory_mb": round(peak_mb() - before_mb, 1),
-        "repeats": args.repeats,
+        "repeats": repeats,
+        "date": datetime.date.today().isoformat(),
     }
 
 
 def main():
-    args = parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--network", default="resnet18_v1")
+    parser.add_argument("--optimizer", default="adam")
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=RESULTS) as folder:  # a disk, where /tmp may be memory
-        row = measure(args, folder)
-    row["date"] = datetime.date.today().isoformat()
+        row = measure(args.network, args.optimizer, folder)
     for name, value in row.items():
         print(f"{name:24} {value}")
     write(SAVING, [*read(SAVING), row])

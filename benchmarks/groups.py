@@ -227,7 +227,6 @@ class Ladder(Group):
 
 
 SMALL = {"batch_size": 128, "steps": 2, "workers": 2, "lines": 1}
-LOADER = [sys.executable, "benchmarks/loading.py"]
 FAST = {"network": "fast", "steps": 24, "lines": 6}
 
 
@@ -243,12 +242,6 @@ GROUPS = {
         "time to the first batch, 2 workers: ours / torchrun",
         {"ours": partial(run, ours(**SMALL)), "ddp": partial(run, torch(**SMALL))},
         "first_batch_s",
-    ),
-    "loader": Pair(
-        8,
-        "Images a second of the loaders, in one thread.",
-        "images a second of the loader, one thread: ours / published",
-        {name: partial(run, [*LOADER, name], env=ONE_THREAD) for name in ("ours", "published")},
     ),
     "reading": Pair(
         22,

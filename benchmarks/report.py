@@ -57,7 +57,7 @@ HEADINGS = {  # in the plot; of groups whose name begins so
     "workers-fast": "Two workers on one host, small network",
     "workers": "Two workers on one host, ResNet-18",
     r"\d+.?bit": "Two hosts, ResNet-18",
-    "start|loader|reading|published": "Start, memory, accuracy",
+    "start|reading|published": "Start, memory, accuracy",
     "growth": "Eight hosts",
 }
 PREFIX = re.compile(  # what a heading says already

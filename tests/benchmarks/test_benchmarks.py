@@ -1,15 +1,14 @@
 """The measuring itself: turns, ratio, interval, what is read from the programs and what is kept."""
 
 import re
-import signal
 import subprocess
 import sys
 from argparse import Namespace
-from functools import partial
 
 import matplotlib
 import pytest
 
+import bench
 import checkpoint_cost
 import floors
 import groups
@@ -64,7 +63,7 @@ def test_the_same_figures_have_the_ratio_one():
 
 
 def test_benchmarks_stand_on_three_floors_and_import_only_from_those_below():
-    programs = {"bench", "growth", "checkpoint_cost", "ladder", "loading"}
+    programs = {"bench", "growth", "checkpoint_cost", "ladder"}
     middle = {"groups", "between_hosts", "report"}
     ground = floors.rooms_of(BENCHMARKS) - programs - middle
     assert floors.faults(BENCHMARKS, [programs, middle, ground]) == []
@@ -106,7 +105,7 @@ def test_what_cannot_be_compared_is_told():
         compared("both", found, "ours", "theirs")
 
 
-def bench(*words):
+def run_bench(*words):
     return subprocess.run([*BENCH, *words], cwd=ROOT, capture_output=True, text=True, timeout=240)
 
 
@@ -119,17 +118,17 @@ def bench(*words):
     ],
 )
 def test_a_mistake_is_one_line_before_anything_runs(words, message):
-    done = bench(*words.split())
+    done = run_bench(*words.split())
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith(f"bench.py: {message}")
 
 
 def test_all_groups_but_that_of_real_images_are_listed_and_take_less_than_an_hour():
-    first, *listed = bench("--list").stdout.splitlines()
+    first, *listed = run_bench("--list").stdout.splitlines()
     assert [line.split()[0] for line in listed] == [n for n in GROUPS if n != "published"]
     assert all(len(line.split()) > 4 for line in listed)
     usual = [name for name, group in GROUPS.items() if not group.needs_data]
-    assert first == f"11 groups, {ROUNDS} rounds, on two cores about {minutes(usual):.0f} minutes"
+    assert first == f"10 groups, {ROUNDS} rounds, on two cores about {minutes(usual):.0f} minutes"
     assert 20 < minutes(usual) <= 60
 
 
@@ -181,10 +180,10 @@ def test_the_published_accuracy_must_be_reached_for_a_time_to_it():
 
 
 def test_the_cost_of_saving_is_measured(tmp_path):
-    args = Namespace(network="fast", optimizer="sgd", batch_size=8, repeats=1)
-    row = checkpoint_cost.measure(args, tmp_path)
+    row = checkpoint_cost.measure("fast", "sgd", tmp_path, batch_size=8, repeats=1)
     assert row["disk_mb"] > 1 and row["until_on_disk_s"] > 0
     assert len(list(tmp_path.glob("model-0002.*"))) >= 3
+    assert [*row] == [*read_table(checkpoint_cost.SAVING)[0]]
 
 
 @pytest.mark.long
@@ -199,26 +198,27 @@ def test_hosts_share_the_steps_of_a_program():
     assert command[command.index("--num-examples") + 1] == "480"
 
 
-@pytest.mark.long
-def test_a_group_is_measured_and_written_down_and_a_stop_is_one_line(tmp_path):
-    words = ["--only", "loader", "--only", "start", "--quick", "--output", str(tmp_path)]
-    with subprocess.Popen(
-        [*BENCH, *words],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        # What a shell starts in its background ignores SIGINT, and so would all that it starts.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
-    ) as stopped:
-        assert any(line == "--- start\n" for line in stopped.stdout)
-        stopped.send_signal(signal.SIGINT)
-        end = stopped.stdout.read()
-    assert stopped.returncode == 1
-    assert end.endswith("bench.py: stopped; the groups above are written\n")
-    rows = [r for r in read_table(tmp_path / "runs.csv") if r["figure"] == "speed"]
-    assert [r["program"] for r in rows] == ["ours", "ours", "published", "published"]
-    assert "images a second" in (tmp_path / "rows.md").read_text()
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # matplotlib's use of pyparsing
+def test_a_group_is_measured_and_written_down_and_a_stop_is_one_line(tmp_path, monkeypatch, capsys):
+    def stop():
+        raise KeyboardInterrupt
+
+    def fail():
+        raise RuntimeError("ours: status 3")
+
+    title = "time to the first batch, 2 workers: ours / torchrun"
+    programs = {"ours": lambda: {"speed": 2.0}, "theirs": lambda: {"speed": 4.0}}
+    quick = groups.Pair(1, "Two.", title, programs)
+    broken, stopped = (groups.Pair(1, "Two.", "none", {"ours": act}) for act in (fail, stop))
+    monkeypatch.setattr(bench, "GROUPS", {"first": quick, "bad": broken, "last": stopped})
+    words = ["--only", "bad", "--only", "first", "--only", "last", "--quick", "--output"]
+    monkeypatch.setattr(sys, "argv", ["bench.py", *words, str(tmp_path)])
+    with pytest.raises(SystemExit, match=r"^bench\.py: stopped; the groups above are written$"):
+        bench.main()
+    assert "bench.py: bad: ours: status 3\n" in capsys.readouterr().err
+    rows = read_table(tmp_path / "runs.csv")
+    assert [r["program"] for r in rows] == ["ours", "ours", "theirs", "theirs"]
+    assert f"| {title} | 0.500 | 0.500 to 0.500 | 2 |" in (tmp_path / "rows.md").read_text()
     assert (tmp_path / "ratios.svg").stat().st_size < 60_000
 
 
