@@ -3,7 +3,7 @@ PYTHON  ?=
 DEVICE  ?=
 HOROVOD ?=
 WORKERS ?= 2
-ARGS    ?= --data synthetic --num-epochs 4
+ARGS    ?= --data synthetic --num-epochs 3
 TESTS   ?=
 PYTHONS ?=
 HOSTS   ?= 2
@@ -28,6 +28,9 @@ LATER = $(shell unset PYTHONHOME PYTHONPATH; for name in python3 python3.13 pyth
 	$$name -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && \
 	echo $$name && break; done)
 
+# An error begins with what was typed.
+FAILED = make $(firstword $(MAKECMDGOALS) $@):
+
 # Variables that are for another Python, or send pip elsewhere, do not count here.
 unexport PYTHONHOME PYTHONPATH PYTHONSAFEPATH PIP_TARGET PIP_PREFIX
 export PIP_USER := 0
@@ -40,14 +43,15 @@ export IPYTHONDIR := $(CURDIR)/build/ipython
 .PHONY: help setup train test test-all test-horovod versions notebooks jupyter progress site site-serve assignments cluster chaos bench test-pythons test-bare test-gpu-install lint clean
 
 help:
-	@for group in start learn measure maintain; do \
-		echo "$$group"; \
+	@if [ -t 1 ] && [ "$$TERM" != dumb ] && [ -z "$$NO_COLOR" ]; then bold='\033[1m' plain='\033[0m'; fi; \
+	for group in start learn measure maintain; do \
+		printf "$$bold%s$$plain\n" "$$group"; \
 		awk -F ":.* ## \\[$$group\\] " 'NF == 2 && /^[a-z-]+:/ { printf "  make %-18s%s\n", $$1, $$2 }' \
 			$(MAKEFILE_LIST); \
 	done
 
 setup: ## [start] build .venv (PYTHON=python3.10, DEVICE=cpu or gpu: default, what fits; HOROVOD=1: add it)
-	@test -n "$(START)" || { echo "make: no Python found: install Python 3.8 to 3.12" >&2; exit 2; }
+	@test -n "$(START)" || { echo "$(FAILED) no Python found: install Python 3.8 to 3.12" >&2; exit 2; }
 	@$(START) tools/make_venv.py --python "$(PYTHON)" --device "$(DEVICE)"
 	@$(START) tools/make_horovod.py "$(HOROVOD)"
 
@@ -83,13 +87,13 @@ jupyter: setup ## [start] open the notebooks in JupyterLab (JUPYTER_ARGS=--no-br
 		--LabApp.default_url=/lab/tree/notebooks/00-start-here.ipynb
 
 progress: ## [learn] show which of the notebooks' exercises you have solved
-	@test -n "$(START)" || { echo "make: no Python found: install Python 3.8 to 3.12" >&2; exit 2; }
+	@test -n "$(START)" || { echo "$(FAILED) no Python found: install Python 3.8 to 3.12" >&2; exit 2; }
 	@$(START) notebooks/progress.py
 
 $(SITE)/built: docs/site/requirements.txt
 $(GRADER)/built: docs/teaching/requirements.txt
 $(SITE)/built $(GRADER)/built:
-	@test -n "$(LATER)" || { echo "make: $(@D) needs Python 3.11 or later" >&2; exit 2; }
+	@test -n "$(LATER)" || { echo "$(FAILED) $(@D) needs Python 3.11 or later" >&2; exit 2; }
 	@$(LATER) -m venv $(@D)
 	@$(@D)/bin/python -m pip install --quiet --requirement $<
 	@touch $@
@@ -104,7 +108,7 @@ site-serve: site ## [learn] make them and show them on this machine (PORT=8000)
 assignments: $(GRADER)/built ## [learn] make nbgrader's course of the exercises, for a teacher (COURSE=course)
 	@$(GRADER)/bin/python tools/make_assignments.py "$(COURSE)"
 
-cluster: setup ## [learn] two real ssh hosts on this machine, as root on Linux (HOSTS=, WITH=slurm,sge,mpi,yarn)
+cluster: setup ## [learn] simulate two ssh hosts on this machine, as root on Linux (HOSTS=, WITH=slurm,sge,mpi,yarn)
 	@.venv/bin/python tools/cluster.py up --hosts $(HOSTS) $(if $(WITH),--with $(WITH))
 
 chaos: setup ## [measure] disturb jobs and trainings at random: nothing is left or lost (RUNS=)

@@ -24,7 +24,7 @@ from IPython.display import display
 from PIL import Image
 from pygments.lexers import DiffLexer, PythonLexer
 
-from shown import Shown, coloured
+from shown import Shown, coloured, command_box
 
 ROOT = Path(__file__).resolve().parent.parent
 # The lesson, and what notebooks start, import and look at: none of it is installed.
@@ -78,31 +78,44 @@ def _first_free(name):
 
 
 def run(*words, timeout_s=170, **environ):
-    """Run a command in the project's folder, print what it prints, and return that.
+    """Run a command in the project's folder, show it and what it prints, and return the latter.
 
     ``python`` is this notebook's own. Raises CalledProcessError if the command fails and
     TimeoutExpired if it takes too long.
     """
+    display(command_box(_typed(words, environ)))
+    process = _finish(words, timeout_s, environ)
+    print(process.stdout, end="")
+    process.check_returncode()
+    return process.stdout
+
+
+def run_quietly(*words, timeout_s=170, **environ):
+    """Run a command as ``run`` does, but show nothing; return its exit status and its lines.
+
+    The first line is ``$`` and the command.
+    """
+    process = _finish(words, timeout_s, environ)
+    return process.returncode, [f"$ {_typed(words, environ)}", *process.stdout.splitlines()]
+
+
+def _finish(words, timeout_s, environ):
+    """Run a command to its end; what it printed has no path of this machine."""
     command = [sys.executable if word == "python" else str(word) for word in words]
-    print("$", shlex.join(map(str, words)).replace(f"{ROOT}{os.sep}", ""))
     pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     environ = dict(os.environ, **environ)
     process = subprocess.run(command, cwd=ROOT, env=environ, timeout=timeout_s, **pipe)
-    output = process.stdout.replace(f"{ROOT}{os.sep}", "").replace(str(ROOT), ".")
-    print(output, end="")
-    process.check_returncode()
-    return output
+    process.stdout = process.stdout.replace(f"{ROOT}{os.sep}", "").replace(str(ROOT), ".")
+    return process
 
 
-def run_quietly(*words, **options):
-    """Run a command as ``run`` does, but print nothing; return its exit status and its lines."""
-    printed = io.StringIO()
-    try:
-        with contextlib.redirect_stdout(printed):
-            run(*words, **options)
-    except subprocess.CalledProcessError as error:
-        return error.returncode, printed.getvalue().splitlines()
-    return 0, printed.getvalue().splitlines()
+def _typed(words, environ):
+    """Return what one types in the project's folder to run a command."""
+    settings = [f"{name}={value}" for name, value in environ.items()]
+    python = sys.executable.replace(f"{ROOT}{os.sep}", "")
+    python = "python" if os.path.isabs(python) else python
+    typed = [*settings, *(python if word == "python" else str(word) for word in words)]
+    return shlex.join(typed).replace(f"{ROOT}{os.sep}", "")
 
 
 @contextlib.contextmanager

@@ -50,11 +50,16 @@ def overview():
     """Return what ``make progress`` prints."""
     books, done = notebooks(), solved()
     every = [(book, number) for book in books for number in range(1, EXERCISES + 1)]
-    rows = [
-        f"{book} " + "".join("✓" if (book, n) in done else "·" for n in range(1, EXERCISES + 1))
-        for book in books
-    ]
-    text = "  ".join(rows) + f"\n{len(done)} of {len(every)} exercises solved."
+    names = {
+        book: f"{book} {name[3:].replace('-', ' ').capitalize().replace('pytorch', 'PyTorch')}"
+        for book, name in books.items()
+    }
+    width = max(map(len, names.values()))
+    rows = ["exercises 1 to 3 of each notebook: ✓ solved, · open"]
+    for book, name in names.items():
+        signs = ["✓" if (book, n) in done else "·" for n in range(1, EXERCISES + 1)]
+        rows.append(f"{name:{width}}  {''.join(signs)}")
+    text = "\n".join(rows) + f"\n{len(done)} of {len(every)} exercises solved."
     coming = [exercise for exercise in every if exercise not in done]
     if not coming:
         return text

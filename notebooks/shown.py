@@ -1,5 +1,6 @@
 """What is a page in a notebook and text elsewhere: source code above all."""
 
+import html
 import re
 
 from pygments import highlight
@@ -21,6 +22,12 @@ INKS = {
     "gd": ("#b3261e", "#ff8f87"),  # lines that go
 }
 DARK_PAGES = '[data-jp-theme-light="false"]', '[data-theme="dark"]', ".vscode-dark"
+# A docstring of more than three lines: its first line, and the rest.
+DOCSTRING = re.compile(
+    r'^( *<span class="sd">"""(?!.*"""</span>).*\n)'
+    r'((?:(?:<span class="sd">.*)?\n){2,}?<span class="sd">.*"""</span>\n)',
+    re.M,
+)
 PLAIN = re.compile(rf'<span class="(?!{"|".join(INKS)})\w*">(.*?)</span>', re.S)
 
 
@@ -55,6 +62,15 @@ def style_of_code():
 
 
 def coloured(text, lexer):
-    """Return source text, with colours where it is shown as a page."""
+    """Return source text; as a page it has colours, and long docstrings are folded."""
     spans = PLAIN.sub(r"\1", highlight(text, lexer, HtmlFormatter(nowrap=True)))
+    spans = DOCSTRING.sub(r"<details><summary>\1</summary>\2</details>", spans)
     return Shown(f'{style_of_code()}<pre class="shown">{spans}</pre>', text.rstrip("\n"))
+
+
+def command_box(command):
+    """Return a command in a box: a click selects it whole, and the site has a button to copy it."""
+    look = "border-left:4px solid #0072B2;white-space:pre-wrap;overflow-wrap:anywhere;"
+    look += "user-select:all"
+    box = f'<pre class="shown" style="{look}">{html.escape(command, quote=False)}</pre>'
+    return Shown(f'{style_of_code()}<div><div class="highlight">{box}</div></div>', command)

@@ -28,7 +28,7 @@ def main(argv=None):
     parser.add_argument("course", type=Path, help="folder of the course, made if it is missing")
     args = parser.parse_args(argv)
     if not PYTHON.exists():
-        print("make_assignments.py: .venv is missing, which grades: make setup", file=sys.stderr)
+        print("make assignments: .venv is missing, which grades: make setup", file=sys.stderr)
         return 2
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         folder = args.course / "source" / path.stem

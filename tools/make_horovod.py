@@ -125,7 +125,7 @@ def write_down(log, *command, **env):
     log.write_text(" ".join(map(str, command)) + "\n" + said, encoding="utf-8")
     if status != 0:
         print(
-            f"make_horovod.py: Horovod could not be built or installed: see {log}", file=sys.stderr
+            f"make setup: Horovod could not be built or installed: see {log}", file=sys.stderr
         )
         sys.exit(1)
 
@@ -147,4 +147,4 @@ def main():
 
 
 if __name__ == "__main__":
-    exit_with(main, "make_horovod.py")
+    exit_with(main, "make setup")

@@ -74,7 +74,7 @@ def main(argv=None):
     )
     args = parser.parse_args(argv)
     if not PYTHON.exists():
-        print("make_site.py: .venv is missing, which knows the flags: make setup", file=sys.stderr)
+        print("make site: .venv is missing, which knows the flags: make setup", file=sys.stderr)
         return 2
     start = time.time()
     print("Making the pages (about half a minute) ...", flush=True)

@@ -278,7 +278,7 @@ def succeeds(*command, **env):
         print("failed: " + " ".join(map(str, command)), file=sys.stderr)
         if re.search("from versions: none|connection broken|SSLError", said):
             why = "pip did not reach the packages: see the network, https_proxy and PIP_CERT"
-            print(f"make_venv.py: {why}", file=sys.stderr)
+            print(f"make setup: {why}", file=sys.stderr)
     return status == 0
 
 
@@ -330,4 +330,4 @@ def exit_with(main, program):
 
 
 if __name__ == "__main__":
-    exit_with(main, "make_venv.py")
+    exit_with(main, "make setup")

@@ -89,9 +89,10 @@ def mark_cells(app, doctree):
 
 
 def tell_minutes(app, pagename, templatename, context, doctree):
-    """Give a page the minutes that reading takes: as README says, else by its words."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    row = re.search(rf"\({re.escape(pagename)}\.ipynb\).*?\| (\d+) min \|", readme)
+    """Give a page the minutes that reading takes: as notebooks/README says, else by its words."""
+    readme = (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
+    file = re.escape(pagename.replace("notebooks/", ""))
+    row = re.search(rf"\({file}\.ipynb\).*?\| (\d+) min \|", readme)
     if row:
         context["minutes"] = int(row[1])
     elif re.fullmatch(r"docs/\w+|RESULTS|README|benchmarks/[\w-]+", pagename):

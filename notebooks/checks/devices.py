@@ -6,7 +6,7 @@ from device_memory import count_bytes, output_bytes
 from mxnet import autograd, gluon
 from mxnet.gluon import nn
 
-import helpers  # noqa: F401  knows where the next module is
+import helpers  # knows where the next module is
 from checks import exercise, fault_of_type, function
 
 loss = gluon.loss.SoftmaxCrossEntropyLoss()

@@ -46,10 +46,10 @@ def check_diagnosis(answer):
     wanted = {"worker": int(words[2]), "host": words[3][:-1], "line": int(words[7])}
     wanted["cause"] = "a call that only one worker makes"
     hints = {
-        "worker": "one worker stands at another place than all others",
+        "worker": "one worker is at a different line than the rest",
         "host": "the prefix of its lines names the host",
         "line": "the newest call is on top; which is the first line that is not MXNet's own?",
-        "cause": "this worker waits for the others, and they are in the next epoch already",
+        "cause": "this worker waits for the rest, which are in the next epoch already",
     }
     return fault_of_parts(answer, wanted, hints)
 

@@ -4,10 +4,10 @@ REASONS = {
     "00": (
         "Three workers with 32 images each take 96 a step, and the 11th step has the 40 that are "
         "left.",
-        "Worker 3 ended first, by itself, as its disk was full; the launcher then ended the "
-        "others.",
-        "A checkpoint does not depend on the number of workers, so one worker with twice the "
-        "batch goes on from it.",
+        "Worker 3 ended first, by itself, because its disk was full; the launcher then ended the "
+        "other workers.",
+        "One worker with twice the batch has the same global batch, so it resumes with the same "
+        "steps.",
     ),
     "01": (
         "Each step takes the rate of its own moment, and divides the sum of the gradients by its "
@@ -22,14 +22,14 @@ REASONS = {
         "the whole batch.",
         "Device 2 has no part of that batch: its old gradient is added in again, and its own "
         "update is skipped.",
-        "Weights, gradients and the optimizer's numbers are on every device, and the first one "
+        "Weights, gradients and the optimizer's state are on every device, and the first one "
         "holds the outputs of the largest part.",
     ),
     "03": (
-        "All push in every round, and a number beside the gradient counts who had one, so all "
-        "stop together.",
-        "At the limit the weight swings for ever, and four late updates leave a rate of 0.35 "
-        "where fresh gradients allow 2.",
+        "All workers push in every round, and a number beside the gradient counts those that had "
+        "one, so all stop together.",
+        "At the largest rate the swings neither grow nor shrink: with gradients 4 updates late it "
+        "is 0.35, with fresh ones 2.",
         "21 is 1 + 10 + 10: rank 1 pushed twice in step 2, so rank 2 stays one sum behind.",
     ),
     "04": (
@@ -40,7 +40,7 @@ REASONS = {
         "programs.",
     ),
     "05": (
-        "Worker 0 waits for all in a call that only it makes, and the others wait for its "
+        "Worker 0 waits for all in a call that only it makes, and all the rest wait for its "
         "gradient in the next epoch.",
         "slots= gives four and two workers of two GPUs each, and gpu2 has its own port and user.",
         "The fourth server takes the first place on gpu1 again, so worker 0 starts on gpu2.",
@@ -56,7 +56,7 @@ REASONS = {
         "The slowest link that reaches 0.9 is enough, and a smaller batch or a larger network "
         "needs a faster one.",
         "The slow worker waits least; its own waiting is the exchange, which stays when the "
-        "slowest of the others sets the pace.",
+        "next slowest sets the pace.",
         "What was not sent is kept and added to the next gradient, so nothing is lost for ever.",
     ),
     "08": (

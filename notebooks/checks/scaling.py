@@ -30,7 +30,7 @@ def check_slow(slow, mended_s):
         return f"worker {slow} is not the one that computes longest and waits least"
     others = np.delete(computing, slow).max()  # the next slowest then sets the pace
     right = abs(mended_s - others - waiting[slow]) < 0.5
-    hint = "the slowest of the others sets the pace, and the exchange is still to come"
+    hint = "the next slowest sets the pace, and the exchange is still to come"
     return "" if right else hint
 
 

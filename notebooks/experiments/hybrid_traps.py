@@ -2,36 +2,40 @@
 
 import operator
 import random
-from itertools import count
 
 import mxnet as mx
 from mxnet import autograd
+from mxnet.autograd import is_training
 from mxnet.gluon import HybridBlock
 
-calls = count(1)
-TRAPS = {
-    "x.asnumpy()": lambda x: x / x.asnumpy().max(),
-    "if x.sum() > 0:": lambda x: x if x.sum() > 0 else -x,
-    "x.shape": lambda x: x / x.shape[0],
-    "x[0] = 1": lambda x: operator.setitem(x, 0, 1) or x,
-    "x + mx.nd.ones(2)": lambda x: x + mx.nd.ones(2),
-    "x * random.random()": lambda x: x * random.random(),
-    "self.calls += 1": lambda x: x * next(calls),
-    "autograd.is_training()": lambda x: 2 * x if autograd.is_training() else x,
-    "x[0]": lambda x: x[0],
+TRAPS = {  # what hybrid_forward returns
+    "x / x.asnumpy().max()": lambda self, x: x / x.asnumpy().max(),
+    "x if x.sum() > 0 else -x": lambda self, x: x if x.sum() > 0 else -x,
+    "x / x.shape[0]": lambda self, x: x / x.shape[0],
+    "x, after x[0] = 1": lambda self, x: operator.setitem(x, 0, 1) or x,
+    "x + mx.nd.ones(2)": lambda self, x: x + mx.nd.ones(2),
+    "x * random.random()": lambda self, x: x * random.random(),
+    "x * self.count()": lambda self, x: x * self.count(),
+    "2 * x if is_training() else x": lambda self, x: 2 * x if is_training() else x,
+    "x[0]": lambda self, x: x[0],
 }
 
 
 class Written(HybridBlock):
-    """A block whose ``hybrid_forward`` is a given function of ``x``."""
+    """A block whose ``hybrid_forward`` is a given function of the block and ``x``."""
 
     def __init__(self, function):
         super().__init__()
-        self._function = function
+        self._function, self._calls = function, 0
+
+    def count(self):
+        """Add 1 to a counter, and return it."""
+        self._calls += 1
+        return self._calls
 
     def hybrid_forward(self, F, x):
-        """Take x to function(x)."""
-        return self._function(x)
+        """Take x to the function's value."""
+        return self._function(self, x)
 
 
 def compare(code):
@@ -42,7 +46,7 @@ def compare(code):
     try:
         got = _four_calls(hybridized)
     except (AttributeError, TypeError, mx.base.NotImplementedForSymbol) as error:
-        return f"{type(error).__name__}: {str(error)[:48]} …"
+        return f"{type(error).__name__}: {str(error)[:40]} …"
     differing = [number for number in range(4) if got[number] != wanted[number]]
     if not differing:
         return "no difference"
@@ -52,8 +56,6 @@ def compare(code):
 
 def _four_calls(block):
     """Return the sum of each result; the last call is one of training."""
-    global calls
-    calls = count(1)
     random.seed(0)
     x = mx.nd.array([[1, 2], [3, 4]])
     sums = [block(x).sum().asscalar() for _ in range(3)]

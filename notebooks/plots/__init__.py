@@ -51,10 +51,10 @@ def name_ends(ax, gap=0.085):
         ax.text(1.09, last, own, va="center", transform=ax.transAxes)
 
 
-def bars(rows, xlabel, alt):
+def bars(rows, xlabel, alt, **axis):
     """Draw ``{row: {part: width}}`` as horizontal bars made of parts.
 
-    Parts of a step have the colours that they have everywhere.
+    Parts of a step have the colours that they have everywhere. ``axis`` goes to ``Axes.set``.
     """
     fig, ax = plt.subplots(figsize=(5.6, 0.7 + 0.4 * len(rows)))
     parts = list(dict.fromkeys(part for row in rows.values() for part in row))
@@ -67,7 +67,7 @@ def bars(rows, xlabel, alt):
         look = {"color": colour, "edgecolor": EDGE, "linewidth": 0.5}
         ax.barh(list(rows), widths, left=left, label=part, **look)
         left += widths
-    ax.set(xlabel=xlabel)
+    ax.set(xlabel=xlabel, **axis)
     ax.invert_yaxis()
     if len(parts) > 1:
         ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)

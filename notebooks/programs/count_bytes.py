@@ -1,16 +1,15 @@
 """Count the bytes that a worker sends and receives: array by array, then in a training step."""
 
-import json
 import os
 import socket
 import struct
 
-import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+import gluon_dist  # before mxnet, from which no server returns
 from gluon_dist.common.failure import exit_with
 
 import mxnet as mx
 
-import lesson  # noqa: F401
+import lesson
 from networks.by_name import get_network
 from training import CrossEntropy, forward_backward
 
@@ -36,7 +35,7 @@ def count_arrays(store, counter):
         array.wait_to_read()
         counts = counter.stop()
         if store.rank == 0:
-            print(json.dumps({"key": key, "numbers": size, **counts}))
+            print(f"key {key}, {size:,} numbers: {describe(counts)}")
 
 
 def count_trainer(store, counter):
@@ -45,7 +44,7 @@ def count_trainer(store, counter):
     options = {"kvstore": store, "update_on_kvstore": False}
     trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1}, **options)
     counts = count_second_step(net, trainer, counter)
-    print(json.dumps({"rank": store.rank, **counts}))
+    print(f"a step of rank {store.rank}: {describe(counts)}")
 
 
 def count_second_step(net, trainer, counter):
@@ -59,6 +58,14 @@ def count_second_step(net, trainer, counter):
         mx.nd.waitall()
         counts = counter.stop()
     return counts
+
+
+def describe(counts):
+    """Return the bytes that were counted, in words."""
+    if counts["sent"] is None:
+        return "this system does not count bytes"
+    sent = " and ".join(f"{n:,}" for n in counts["sent"])
+    return f"sent {sent} bytes to the servers, received {counts['received']:,}"
 
 
 class Counter:

@@ -1,6 +1,6 @@
 """Every worker pushes an array from each of two devices, and prints what comes back."""
 
-import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+import gluon_dist  # before mxnet, from which no server returns
 from gluon_dist.common.failure import exit_with
 from gluon_dist.workers.workers import Workers
 
@@ -21,7 +21,7 @@ def main():
 
     ranks = Workers(store).all_reduce([store.rank, 1])
     print(f"rank {store.rank} of {store.num_workers} adds up ranks and workers: {ranks}")
-    store._barrier()  # nobody leaves while others still need the servers
+    store._barrier()  # no worker ends while another still needs the servers
 
 
 if __name__ == "__main__":

@@ -8,13 +8,13 @@ import json
 import sys
 import time
 
-import gluon_dist  # noqa: F401  before mxnet: it sets the number of threads
+import gluon_dist  # before mxnet: it sets the number of threads
 
 import mxnet as mx
 from mxnet.contrib import amp
 from mxnet.gluon import nn
 
-import lesson  # noqa: F401
+import lesson
 from training import forward_backward
 
 DEPTH = 4  # layers of a stack

@@ -6,7 +6,7 @@ import sys
 
 if __name__ == "__main__":
     signal.alarm(200)  # s until this process ends in any case, whatever it waits for
-import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+import gluon_dist  # before mxnet, from which no server returns
 from gluon_dist.common.failure import exit_with
 
 import mxnet as mx

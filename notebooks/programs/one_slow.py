@@ -6,10 +6,10 @@ It takes the program's own flags.
 import os
 import sys
 
-import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+import gluon_dist  # before mxnet, from which no server returns
 from gluon_dist.common.failure import exit_with
 
-import lesson  # noqa: F401  before what it finds
+import lesson  # before what it finds
 import cifar10_dist
 from training import forward_backward
 

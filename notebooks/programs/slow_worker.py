@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+import gluon_dist  # before mxnet, from which no server returns
 from gluon_dist.common.failure import exit_with
 
 import mxnet as mx
@@ -35,9 +35,9 @@ def main():
     version = mx.nd.zeros(1)
     store.pull(0, out=version)
     Path(folder, f"{kind}-{store.rank}.json").write_text(json.dumps(events), encoding="utf-8")
-    others = [event["others"] for event in events]
+    others = " ".join(str(event["others"]) for event in events)
     print(f"rank {store.rank}: {len(events)} updates, the weight ends at {version.asscalar():.0f}")
-    print(f"rank {store.rank}: updates by others during each of its own: {others}")
+    print(f"rank {store.rank}: updates by the other rank in each of its own: {others}")
     store._barrier()  # nobody leaves while others still need the servers
 
 

@@ -4,7 +4,7 @@ import os
 import tempfile
 from pathlib import Path
 
-import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+import gluon_dist  # before mxnet, from which no server returns
 from gluon_dist.common.failure import exit_with
 
 import mxnet as mx

@@ -13,14 +13,14 @@ import statistics
 import time
 from pathlib import Path
 
-import gluon_dist  # noqa: F401  before mxnet, from which no server returns
+import gluon_dist  # before mxnet, from which no server returns
 from gluon_dist.common.failure import exit_with
 from gluon_dist.common.messages import say
 from gluon_dist.workers.workers import Workers
 
 import mxnet as mx
 
-import lesson  # noqa: F401
+import lesson
 from command_line.devices import choose_devices
 from command_line.parse import parse_args
 from loader import create_loaders

@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-import gluon_dist  # noqa: F401  before mxnet: it sets the number of threads
+import gluon_dist  # before mxnet: it sets the number of threads
 from gluon_dist.common.errors import UsageError
 from gluon_dist.common.failure import exit_with
 from gluon_dist.workers.statistics import average_statistics
@@ -20,7 +20,7 @@ from gluon_dist.workers.workers import Workers
 import mxnet as mx
 from mxnet.contrib.amp.amp import bfloat16
 
-import lesson  # noqa: F401
+import lesson
 from command_line.checks import check_devices
 from command_line.parse import parse_args
 from loader import EvalLoader, create_loaders

@@ -51,6 +51,20 @@ def test_what_a_guess_is_about_is_folded_until_it_is_opened(name):
     assert not any(code), "folded without a guess"
 
 
+@every_notebook
+def test_what_sets_a_notebook_up_is_folded(name):
+    """Parameters, imports and versions: the code before the first part."""
+    cells, setup = committed(name).cells, []
+    while not re.search("^## ", cells[0].source, flags=re.M):
+        setup += [cells[0]] * (cells[0].cell_type == "code")
+        cells = cells[1:]
+    assert setup
+    for cell in setup:
+        assert "hide-input" in cell.metadata.tags and cell.metadata.jupyter.source_hidden
+        assert cell.metadata.mystnb.code_prompt_show == "Show the set-up"
+    assert not [cell for cell in cells if "hide-input" in cell.metadata.get("tags", [])]
+
+
 def test_a_function_stands_in_full_once_in_the_course():
     shown = Counter(source for name in NOTEBOOKS for source in shown_sources(committed(name)))
     assert shown and not [source for source, times in shown.items() if times > 1]

@@ -128,7 +128,10 @@ def test_progress_shows_what_is_solved_and_the_next_exercise(own_progress):
         progress.note(*exercise)
     words = [sys.executable, ROOT / "notebooks" / "progress.py"]
     text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    assert text.startswith("00 ✓✓✓  01 ·✓·  02 ···  ") and text.count("\n") == 2
+    legend, *rows = text.splitlines()
+    assert "✓ solved, · open" in legend and len(rows) == len(NOTEBOOKS) + 1
+    assert [row.split("  ")[0] for row in rows[:2]] == ["00 Start here", "01 Train on one device"]
+    assert [row[-3:] for row in rows[:3]] == ["✓✓✓", "·✓·", "···"]
     assert "4 of 33 exercises solved. Next: exercise 1 of notebooks/01-" in text
     assert own_progress.read_text().count("01 2") == 1
 

@@ -10,7 +10,7 @@ from PIL import Image
 from pygments.lexers import DiffLexer, PythonLexer
 
 import helpers
-from shown import DARK_PAGES, INK, INKS, PAPER, coloured, style_of_code
+from shown import DARK_PAGES, INK, INKS, PAPER, coloured, command_box, style_of_code
 
 TIME_BUDGET_S = 5
 SOURCE = '''class A:
@@ -90,3 +90,29 @@ def test_a_picture_has_two_pixels_for_each_of_the_page_and_a_text(monkeypatch):
 
 def test_shown_code_is_its_source_where_there_are_no_pages():
     assert repr(coloured(SOURCE, PythonLexer())) == SOURCE.rstrip("\n")
+
+
+def test_a_command_is_its_own_text_and_a_click_selects_it():
+    box = command_box("python a.py 'x < 1'")
+    assert repr(box) == "python a.py 'x < 1'"
+    assert "user-select:all" in box.page and ">python a.py 'x &lt; 1'</pre>" in box.page
+
+
+def test_a_command_that_runs_is_shown_as_one_types_it(monkeypatch, capsys):
+    shown = []
+    monkeypatch.setattr(helpers, "display", shown.append)
+    words = "python", "-c", f"import os; print(os.environ['WORD'], '{helpers.ROOT}/build')"
+    assert helpers.run(*words, WORD="a") == "a build\n" == capsys.readouterr().out
+    typed = repr(shown[0])
+    assert typed.startswith("WORD=a ") and str(helpers.ROOT) not in typed
+    assert helpers.run_quietly(*words, WORD="a") == (0, [f"$ {typed}", "a build"])
+
+
+def test_a_long_docstring_is_folded_below_its_first_line():
+    doc = '"""First.\n\n    x : int\n    y : int\n    """'
+    source = f'def f():\n    {doc}\n    return "a"\n\n\ndef g():\n    """One."""\n'
+    page = coloured(source, PythonLexer()).page.split("</style>")[1]
+    (folded,) = re.findall(r"<details>(.*?)</details>", page, re.S)
+    first, rest = re.sub("<span.*?>|</span>", "", folded).split("</summary>")
+    assert first == '<summary>    """First.\n' and rest.endswith('y : int\n    """\n')
+    assert re.sub("<.*?>", "", page) == source
