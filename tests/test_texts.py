@@ -148,6 +148,15 @@ def test_the_version_is_the_same_wherever_it_stands():
     assert f"\nversion: {contract.VERSION}\n" in citation and newest[1] == contract.VERSION
 
 
+def test_the_lines_of_the_batch_file_that_the_manual_prints_stand_in_it():
+    command = re.search(
+        r"^    .*SLURM_NNODES.*\n(    .*\n)+", (ROOT / "docs/clusters.md").read_text(), re.M
+    )
+    lines = [line.strip() for line in command[0].splitlines()]
+    batch = [line.strip() for line in (ROOT / "examples/cifar10.sbatch").read_text().splitlines()]
+    assert len(lines) == 3 and set(lines) <= set(batch)
+
+
 def tried():
     """The rows of the table of versions in the manual."""
     text = (ROOT / "docs" / "tried.md").read_text()

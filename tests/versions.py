@@ -56,7 +56,7 @@ def debian():
 
 ROWS = (  # what, its version here, what ran with it
     ("Debian", debian, "all tests; on Debian 11 the quick ones (`make test-bare`)"),
-    ("Python", pythons, "all tests; a short training on each of 3.8 to 3.12 (`make test-pythons`)"),
+    ("Python", pythons, "all tests on 3.11; a short training on each (`make test-pythons`)"),
     ("MXNet", lambda: package("mxnet"), "all tests, with the CPU package"),
     ("GluonCV", lambda: package("gluoncv"), "all tests"),
     ("Horovod", lambda: package("horovod"), "`make test-horovod`"),

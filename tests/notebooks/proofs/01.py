@@ -17,3 +17,15 @@ np.testing.assert_allclose(as_graph, as_python, rtol=1e-4, atol=1e-4)
 frozen = [outcome.startswith("no error") for outcome in outcomes.values()]
 assert frozen == [False] * 5 + [True] * 4
 assert list(ways) == list(cases) and all(min(ms.values()) >= 0 for ms in ways.values())
+early, late, one = nn.Dense(2), nn.Dense(2), mx.nd.ones((1, 3))
+early.infer_shape(one)
+early.initialize()
+assert early.weight.data().shape == (2, 3)
+late.initialize()
+late.infer_shape(one)  # after initialize: shapes only
+assert late.weight.shape == (2, 3)
+try:
+    late.weight.data()
+    raise AssertionError("it had values")
+except gluon.parameter.DeferredInitializationError:
+    pass
