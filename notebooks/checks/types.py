@@ -14,8 +14,8 @@ step 410: scale 8192, own loss: rank 0 1.89, rank 1 1.93, rank 2 1.87, rank 3 1.
 step 411: scale 8192, own loss: rank 0 1.90, rank 1 1.86, rank 2 nan, rank 3 1.94, skipped
 step 412: scale 8192, own loss: rank 0 1.91, rank 1 1.90, rank 2 nan, rank 3 1.88, skipped
 step 413: scale 4096, own loss: rank 0 1.90, rank 1 1.92, rank 2 nan, rank 3 1.93, skipped
-step 426: scale 1, own loss: rank 0 1.91, rank 1 1.89, rank 2 nan, rank 3 1.90, skipped
-step 427: scale 0.5, own loss: rank 0 1.88, rank 1 1.93, rank 2 nan, rank 3 1.91, skipped
+step 425: scale 1, own loss: rank 0 1.91, rank 1 1.89, rank 2 nan, rank 3 1.90, skipped
+step 426: scale 0.5, own loss: rank 0 1.88, rank 1 1.93, rank 2 nan, rank 3 1.91, skipped
 """
 
 

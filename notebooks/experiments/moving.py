@@ -71,6 +71,17 @@ def first_weights():
     }
 
 
+def adam_step(gradient, lr=0.1, epsilon=1e-8):
+    """Return how far a weight moves in Adam's first step: in Gluon, and by PyTorch's formula.
+
+    In the first step PyTorch's corrected averages are the gradient and its square.
+    """
+    adam = mx.optimizer.Adam(learning_rate=lr, epsilon=epsilon)
+    weight = mx.nd.zeros(1)
+    adam.update(0, weight, mx.nd.array([gradient]), adam.create_state(0, weight))
+    return abs(float(weight.asscalar())), lr * gradient / (gradient + epsilon)
+
+
 def test_images(flags, count):
     """Return the first test images, prepared as the training program with these flags does."""
     from command_line.parse import parse_args

@@ -2,7 +2,10 @@
 
 import textwrap
 
+WIDEST = 66  # letters: as wide as a plot
+
 
 def title(words):
-    """Return a finding, broken into lines that are no wider than a plot."""
-    return textwrap.fill(words, 66)
+    """Return a finding, broken into lines of about the same length."""
+    lines = -(-len(words) // WIDEST)
+    return textwrap.fill(words, len(words) // lines + 8)

@@ -3,11 +3,10 @@
 import lab
 import matplotlib.pyplot as plt
 import numpy as np
-import roofline
 
 from colours import EDGE, PARTS
 from helpers import figure
-from plots import COLOURS, MARKS, bars, lines
+from plots import bars, lines
 from plots.finding import title
 
 KINDS = "forward", "backward", "exchange", "update", "server copies", "server adds"
@@ -89,28 +88,5 @@ def timeline(traces, seconds):
     ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     whole, alone = (1e3 * s for s in _alone_s(traces["worker 0"], first, last))
     found = f"Worker 0 exchanges for {whole:.0f} ms, and computes nothing in {alone:.0f} ms of them"
-    ax.set_title(title(found))
-    figure(fig, found)
-
-
-def roof(device, links, network, batches, workers):
-    """Draw the FLOP/s of a worker over the FLOP for each byte that it exchanges, and its limits."""
-    fig, ax = plt.subplots(figsize=(5.6, 2.8))
-    peak = roofline.DEVICES[device].flops
-    x = np.logspace(2, 5.2, 200)
-    for name, colour in zip(links, COLOURS):
-        y = np.minimum(peak, x * roofline.LINKS[name].rate)
-        ax.plot(x, y / 1e12, color=colour, label=name)
-    net, bytes_sent = roofline.NETWORKS[network], roofline.bytes_of_host(workers, 4)
-    for batch, mark in zip(batches, MARKS):
-        place = batch * net.flop / (bytes_sent * net.weights)
-        label = f"{network}, batch {batch}"
-        ax.plot([place], [peak / 1e12], mark, color="black", ms=6, label=label)
-        ax.axvline(place, color="#666666", lw=1, ls=":")
-    ax.set(xscale="log", yscale="log", ylim=(0.05, 40))
-    ax.set(xlabel="FLOP for each byte exchanged", ylabel="TFLOP/s of a worker")
-    ax.grid(alpha=0.3)
-    ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
-    found = f"A larger batch, or a faster link, brings {network} from the slope to the flat roof"
     ax.set_title(title(found))
     figure(fig, found)

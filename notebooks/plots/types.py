@@ -1,10 +1,14 @@
-"""Pictures of numbers of 16 bits: their ranges, a loss scale, speeds and accuracies."""
+"""Plots of numbers of 16 bits: their ranges, a loss scale, speeds and accuracies.
+
+The title of each, its finding, is its alternative text.
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from helpers import figure
-from plots import COLOURS
+from plots import COLOURS, lines
+from plots.finding import title
 
 LARGEST, SMALLEST = 65504, 2.0**-24  # of float16
 
@@ -16,14 +20,12 @@ def ranges(limits):
         low, high = np.log10(smallest), np.log10(largest)
         ax.barh(row, high - low, 0.6, left=low, color=colour)
         ax.text(low - 2, row, f"{name}, step {step:.1g}", va="center", ha="right")
-    marks = (-8, "a gradient of 1e-8 ", "right"), (np.log10(70_000), " a score of 70,000", "left")
-    for value, words, side in marks:
-        ax.axvline(value, color="#222222", linestyle="--", linewidth=1)
-        ax.text(value, -0.6, words, ha=side, va="bottom")
     ax.invert_yaxis()
     ax.set(xlim=(-75, 41), xlabel="size of a number (power of ten)", yticks=[])
     ax.set_xticks(range(-45, 41, 15))
-    figure(fig, "Ranges: float32 and bfloat16 hold 1e-8 and 70,000, float16 is too narrow for both")
+    found = "float16 has by far the shortest range, bfloat16 nearly that of float32"
+    ax.set_title(title(found))
+    figure(fig, found)
 
 
 def histogram(sizes, scales):
@@ -44,7 +46,10 @@ def histogram(sizes, scales):
         )
     ax.set(xlabel="size of a gradient (power of two)", ylabel="gradients (%)")
     ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
-    figure(fig, "Gradient sizes: partly below what float16 holds, and inside it with a loss scale")
+    small = [f"{100 * (sizes * scale < SMALLEST / 2).mean():.1f} %" for scale in scales]
+    found = f"Too small for float16: {small[0]} of the gradients, with a loss scale {small[1]}"
+    ax.set_title(title(found))
+    figure(fig, found)
 
 
 def loss_scale(scales, skipped, gradient):
@@ -62,7 +67,18 @@ def loss_scale(scales, skipped, gradient):
     axes[0].set_ylabel("loss scale")
     axes[1].set_xlabel("step")
     axes[2].legend(loc="center left", bbox_to_anchor=(1.05, 0.5), frameon=False)
-    figure(fig, f"The scale falls, rises twice and falls again; {bad.sum()} updates are skipped")
+    found = f"The scale falls, rises twice and falls again; {bad.sum()} updates are skipped"
+    axes[1].set_title(title(found))
+    figure(fig, found)
+
+
+def weight(paths):
+    """Draw ``{way: values of a weight, one for each 100 updates}``."""
+    updates = range(100, 100 * len(paths["float32"]) + 1, 100)
+    ends = "; ".join(f"{way}: {path[-1]:.2f}" for way, path in paths.items())
+    found = f"A weight of 1 ends at: {ends}"
+    curves = {way: (updates, path) for way, path in paths.items()}
+    lines(curves, "updates", "value of the weight", found, title=title(found))
 
 
 def speeds(ms):
@@ -80,23 +96,31 @@ def speeds(ms):
     ax.invert_yaxis()
     ax.legend(loc="upper center", bbox_to_anchor=(0.3, -0.22), ncol=2, frameon=False)
     known = [s for s in stacks if ms["bfloat16"][s]]
-    parts = ", ".join(f"{s} {ms['float32'][s] / ms['bfloat16'][s]:.2f}" for s in known)
-    figure(fig, f"Speed of bfloat16 as a multiple of float32: {parts or 'refused here'}")
+    faster = sum(ms["bfloat16"][s] < ms["float32"][s] for s in known)
+    found = f"bfloat16 is faster in {faster} of {len(stacks)} stacks"
+    if not known:
+        found = "This processor refuses bfloat16"
+    ax.set_title(title(found))
+    figure(fig, found)
 
 
 def two_types(runs):
-    """Draw accuracy over epochs for each seed of each type, and the types' speeds."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(6.6, 2.6), width_ratios=(2, 1))
+    """Draw the test accuracy over epochs for each seed of each type."""
+    fig, ax = plt.subplots(figsize=(5.6, 2.6))
     for (dtype, results), colour, shift in zip(runs.items(), COLOURS, (-0.06, 0.06)):
         for line, mark in zip(results, "os^"):
             percent = 100 * np.array(line["accuracy"])
             label = f"{dtype}, seed {line['seed']}"
-            x = 1 + shift + np.arange(len(percent))
-            left.plot(x, percent, f"{mark}-", color=colour, label=label)
-        speed = [line["images_per_s"] for line in results] or [0]
-        right.bar(dtype, np.median(speed), 0.6, color=colour)
-    left.set(xlabel="epochs", ylabel="test accuracy (%)", xticks=(1, 2, 3))
-    left.legend(loc="lower right", ncol=2, fontsize=7, frameon=False)
-    right.set_ylabel("images a second\n(one thread)")
-    fig.tight_layout()
-    figure(fig, "Test accuracy over epochs of three seeds in float32 and bfloat16, and both speeds")
+            ax.plot(
+                1 + shift + np.arange(len(percent)), percent, f"{mark}-", color=colour, label=label
+            )
+    ax.set(xlabel="epochs", ylabel="test accuracy (%)", xticks=(1, 2, 3))
+    ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    means = [
+        f"{100 * np.mean([line['accuracy'][-1] for line in results]):.1f} % in {dtype}"
+        for dtype, results in runs.items()
+        if results
+    ]
+    found = f"Mean accuracy after the last epoch: {', '.join(means)}"
+    ax.set_title(title(found))
+    figure(fig, found)

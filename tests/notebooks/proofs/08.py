@@ -5,10 +5,12 @@ import shlex
 
 from command_line.parse import parse_args
 from helpers import ROOT
+from networks.by_name import get_network
 
 for (read_ms, train_ms), (apart, ahead) in toy_steps.items():
     assert apart >= read_ms + train_ms and ahead >= max(read_ms, train_ms)
-assert shares[1]["decode"] > 50 > shares[0]["decode"]
+of_decoding = [found["decode"] / sum(found.values()) for found in (photo_ms, small_ms)]
+assert of_decoding[0] > 0.5 > of_decoding[1]
 assert len(in_file) == NUM_SMALL == len(list(FEED.glob("small/*/*.jpg")))
 assert [sum(map(len, numbers)) - pad for numbers, pad in by_bytes] == [2, 18]
 assert [sum(map(len, numbers)) - pad for numbers, pad in by_records] == [10, 10]
