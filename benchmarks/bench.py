@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Measure this project beside its peers, and write down what came out.
+"""Measure this project beside its peers, and write the results.
 
     python benchmarks/bench.py                      everything but what needs real images
     python benchmarks/bench.py --data DIR           that too (DIR/cifar10_train.rec, …_val.rec)
-    python benchmarks/bench.py --only workers-32    one group again; --list tells their names
+    python benchmarks/bench.py --only workers-32    one group again; --list prints their names
 
 Writes benchmarks/results/runs.csv (a line for each figure of each run) and ratios.csv, of which it
-draws benchmarks/results/ratios.svg and fills the table in RESULTS.md: after each group, so that a
-measurement that was stopped has what it did. PyTorch runs from .venv-peers, which `make bench`
-builds.
+draws benchmarks/results/ratios.svg and fills the table in RESULTS.md. It does so after each group:
+a measurement that is stopped keeps its finished groups. PyTorch runs from .venv-peers, which
+`make bench` builds.
 """
 
 import argparse

@@ -34,7 +34,7 @@ class Ratio:
 
 
 def ratio(a, b):
-    """Compare the figures of two programs.
+    """Return the ratio of the figures of two programs.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def there_and_back(programs):
 
 
 def take_turns(turns, rounds, report=print):
-    """Run programs, round by round.
+    """Run programs, round by round; return what their runs returned.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def compared(title, found, a, b, figure="speed", in_page=False, note=""):
 
 
 class Group:
-    """Programs that are run alternately, and the rows that come of them.
+    """Programs that are run alternately, and the rows of their results.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ class Group:
         Parameters
         ----------
         stack : contextlib.ExitStack
-            Closes, at the end, what this opens.
+            Closes at the end what is opened here.
         is_quick : bool
             Fewer steps and programs: to see that it works.
         data : str, optional
@@ -176,11 +176,11 @@ class Group:
         raise NotImplementedError
 
     def turns(self, found):
-        """Return the programs of the next round, by what was found so far."""
+        """Return the programs of the next round; ``found`` has the results so far."""
         return there_and_back(self.programs)
 
     def rows(self, found):
-        """Return the rows, by what was found in all rounds."""
+        """Return the rows of the results of all rounds."""
         raise NotImplementedError
 
     def __str__(self):

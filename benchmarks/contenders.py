@@ -21,12 +21,12 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 RING = ["--kv-store", "horovod"]
 HAS_HOROVOD = importlib.util.find_spec("horovod") is not None
 TIME_LIMIT_S = 3600
-# Threads and the like are for the programs to choose.
+# Variables that the programs set for themselves, such as the number of threads.
 CHOSEN_ELSEWHERE = re.compile(r"OMP_|MKL_|MXNET_|KMP_|TORCH|PYTHONPATH")
 
 
 def run(*commands, env=None):
-    """Run programs at the same time.
+    """Run programs at the same time; return the means of their figures.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def _lines(process):
 
 
 def read(lines, start=0.0):
-    """Find the figures in what a program printed.
+    """Return the figures in what a program printed.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def read(lines, start=0.0):
 
 
 def ours(network="resnet18_v1", batch_size=256, steps=40, workers=1, hosts=1, lines=10, options=()):
-    """Our program on one repeated batch, alone or with as many servers as workers.
+    """Return our program on one repeated batch, alone or with as many servers as workers.
 
     With Horovod there are no servers. ``hosts`` share the steps when :meth:`Hosts.ours` has made a
     job of it.
@@ -156,7 +156,7 @@ def _num_servers(command, workers):
 
 
 def torch(network="resnet18", batch_size=256, steps=40, workers=1, lines=10, options=()):
-    """PyTorch's, alone or with DDP over gloo under torchrun."""
+    """Return PyTorch's program, alone or with DDP over gloo under torchrun."""
     command = [
         str(PEERS / "torch_train.py"), "--network", network, "--batch-size", str(batch_size),
         "--num-batches", str(steps), "--disp-batches", str(lines), *options,
@@ -178,7 +178,7 @@ sys.exit(status)
 
 
 def with_peak_memory(command):
-    """Turn a program into one that also tells its peak memory."""
+    """Return a program that also prints its peak memory."""
     return [sys.executable, "-c", PEAK_MB, *command]
 
 
@@ -200,7 +200,7 @@ def cluster(count, rate=None, name="bench"):
 
 
 class Hosts:
-    """The hosts of tools/cluster.py that have a name in common."""
+    """The hosts of one cluster of tools/cluster.py."""
 
     def __init__(self, name):
         self._name, self._config = name, ROOT / ".cluster" / name / "ssh_config"
@@ -218,7 +218,7 @@ class Hosts:
         return sum(map(int, re.findall(r"sent (\d+) bytes", self.control("status"))))
 
     def ours(self, program, workers, servers=None):
-        """Turn a program into a job on the first hosts, a worker on each; as many servers."""
+        """Return a program as a job on the first hosts: a worker and a server on each."""
         servers = _num_servers(program, workers) if servers is None else servers
         launch = [
             sys.executable, "tools/launch.py", "-n", str(workers), "-s", str(servers),
@@ -228,7 +228,7 @@ class Hosts:
         return [*launch, "sh", "-c", f"cd {ROOT} && exec {' '.join(program)}"]
 
     def torch(self, program):
-        """Turn a command of :func:`torch` into one for each host, over ssh."""
+        """Return a command of :func:`torch` for each host, over ssh."""
         hosts = [line.split()[:2] for line in self.control("status").splitlines()]
         words = " ".join(program[1:])
         script = ""

@@ -22,7 +22,7 @@ from contenders import (
 )
 from rungs import RUNGS
 
-# A setting of malloc's: gluon_dist sets no other when it finds one.
+# A setting of malloc: where one is set, gluon_dist sets none.
 PLAIN_MALLOC = {"GLIBC_TUNABLES": "glibc.malloc.arena_test=8"}
 FLAGS = processor_flags()
 # MXNet refuses bfloat16 on other processors.
@@ -245,7 +245,7 @@ class Published(Group):
         training_s = quick["last_epoch_s"] - quick["started_s"]
         test_s = training_s - epoch_s * self.QUICK_EXAMPLES / 50_000
         left_s = theirs["last_epoch_s"] - quick["started_s"] - test_s
-        # Machines that others use, too, change their speed meanwhile.
+        # A shared machine changes its speed meanwhile.
         return max(1, int(0.9 * left_s / epoch_s))
 
 
@@ -285,7 +285,7 @@ FAST = {"network": "fast", "steps": 24, "lines": 6}
 
 
 def epochs(count):
-    """Read, train and test the fast network for some epochs, and tell the peak memory."""
+    """Return the program that trains and tests the fast network, and prints its peak memory."""
     words = ["--benchmark", "0", "--num-epochs", count, "--test-period", "10"]
     program = ours("fast", batch_size=64, steps=3, options=words)
     return partial(run, with_peak_memory(program))

@@ -27,7 +27,7 @@ BLUE, VERMILLION, GREEN = "#0072B2", "#D55E00", "#009E73"
 
 
 class Work(NamedTuple):
-    """What each worker does: the rate is of its cable, the elements of a bucket, times in s."""
+    """The work of each worker: its cable's rate, elements of a bucket, times in seconds."""
 
     rate: str = "200mbit"
     elements: int = 1_000_000  # fewer lie on one server
@@ -38,7 +38,7 @@ class Work(NamedTuple):
 
 
 class Job(NamedTuple):
-    """Who exchanges, and how."""
+    """The workers of a job, and how they exchange."""
 
     workers: int
     servers: int
@@ -102,7 +102,7 @@ class Measured:
         )
 
     def limits(self, workers):
-        """Return the least seconds of a step: in turn, overlapped, and perfectly overlapped."""
+        """Return the limits of a step in seconds: in turn, overlapped, and perfectly overlapped."""
         exchange = servers_everywhere(workers, *self.array)
         return (
             in_turn(*self.times, exchange),
@@ -176,7 +176,7 @@ def draw(measured, path):
 
 
 def rate(text):
-    """Read a rate, for argparse."""
+    """Return a rate in tc's notation, checked, for argparse."""
     bytes_a_second(text)
     return text
 

@@ -11,7 +11,7 @@ UNITS = {"kbit": 125, "mbit": 125_000, "gbit": 125_000_000}  # bytes a second of
 
 
 def bytes_a_second(rate):
-    """Turn a rate in tc's notation, such as 200mbit, into bytes a second.
+    """Return the bytes a second of a rate in tc's notation, such as 200mbit.
 
     Raises a ValueError for any other notation.
     """
@@ -22,7 +22,7 @@ def bytes_a_second(rate):
 
 
 def servers_everywhere(workers, size, rate, latency=0.0):
-    """Seconds to add up an array with a parameter server on each host.
+    """Return the seconds to add up an array with a parameter server on each host.
 
     A host's worker sends all but its own server's part, and its server sends its part of the sum to
     all other workers: 2 (W - 1) / W of the array.
@@ -45,14 +45,14 @@ def servers_everywhere(workers, size, rate, latency=0.0):
 
 
 def ring(workers, size, rate, latency=0.0):
-    """Seconds of an all-reduce around a ring: the same bytes, in 2 (W - 1) rounds."""
+    """Return the seconds of a ring all-reduce: the same bytes, in 2 (W - 1) rounds."""
     return bytes_of_host(workers, size) / rate + 2 * (workers - 1) * latency
 
 
 def one_server(workers, size, rate, latency=0.0, buckets=1):
-    """Seconds with one server, beside one of the workers: (W - 1) G cross its cable each way.
+    """Return the seconds with one server, on a worker's host: (W - 1) G cross its cable each way.
 
-    The sum of a bucket leaves while the next bucket comes in, so that only one is not overlapped.
+    The sum of a bucket leaves while the next bucket arrives: only one bucket is not overlapped.
     """
     crossing = (workers - 1) * size * (1 + 1 / buckets)
     return crossing / rate + (2 * latency if workers > 1 else 0.0)
@@ -71,7 +71,7 @@ def bytes_of_host(workers, size, servers=None):
 
 
 def in_turn(forward, backward, exchange):
-    """Seconds of a step that first computes, then exchanges."""
+    """Return the seconds of a step that first computes, then exchanges."""
     return forward + backward + exchange
 
 

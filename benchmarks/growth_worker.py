@@ -32,7 +32,7 @@ SERVER_0 = 840  # ps-lite puts key k on server 9973 k % servers; a multiple of 1
 
 
 def exchange(store, key, array, priority=0):
-    """Add up an array over the workers, in place."""
+    """Replace an array by its sum over the workers."""
     if args.two_bits:  # which pushpull refuses
         store.push(key, array, priority=priority)
         store.pull(key, out=array, priority=priority)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Part CIFAR-10's training images: every tenth to test on, the others to train on.
+"""Split CIFAR-10's training images: every tenth to test on, the rest to train on.
 
 python benchmarks/held_out.py DATA FOLDER
 
-Settings are chosen with these files, so that the test images stay unseen.
+Settings are chosen with these files: the test images stay unseen.
 """
 
 import sys

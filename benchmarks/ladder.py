@@ -3,10 +3,10 @@
 
     python tools/launch.py -n 2 -s 2 --launcher local "python benchmarks/ladder.py --rungs 3"
 
-Trains ResNet-18 on images made here and prints speed lines. Rung 0 is the published way, but that
-it looks at each loss before the update, as is often done, and divides the loss instead of the
-gradients; each further rung adds one of rungs.py.
-The eighth is malloc's: a GLIBC_TUNABLES in the environment of the job takes it away.
+Trains ResNet-18 on synthetic images and prints speed lines. Rung 0 is the published way with two
+differences: it reads each loss before the update, as many programs do, and it divides the loss
+instead of the gradients. Each further rung adds one change of rungs.py. The eighth is a setting of
+malloc: GLIBC_TUNABLES in the environment of the job turns it off.
 """
 
 import argparse
@@ -48,7 +48,7 @@ from sources import synthetic
 
 
 def batches(images, labels, store):
-    """Yield batches for ever, made in one of the two ways."""
+    """Yield batches without end, read in one of the two ways."""
     if "batches" in has:
         loader = TrainLoader(images, labels, args.batch_size, store.num_workers, store.rank)
         epoch = 0
@@ -70,7 +70,7 @@ def batches(images, labels, store):
 
 
 class LadderTrainer(Trainer):
-    """Adds gradients up as this rung says, also in one process."""
+    """A Trainer that adds gradients up as this rung does, even in one process."""
 
     def _choose_exchange(self):
         if "shared memory" in has:

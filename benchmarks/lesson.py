@@ -1,4 +1,4 @@
-"""Import this to import the lesson's modules: they stand in a folder that is not installed."""
+"""Puts the folder of the lesson's modules, which are not installed, on the path of imports."""
 
 import sys
 from pathlib import Path

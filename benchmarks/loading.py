@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How many images a second come out of a loader, in one thread, without training.
+"""Measure the images a second of a loader, in one thread, without training.
 
 python benchmarks/loading.py ours       whole batches: crop, flip, normalise
 python benchmarks/loading.py published  each image through a function of its own, not changed

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the processors can do at most, and what an image costs our networks.
+"""Measure the peak of the processors, and count the work of our networks for an image.
 
     python benchmarks/peak.py [--size 4096]
 
@@ -39,7 +39,7 @@ def product_gflops(size, dtype):
 
 
 def multiply_adds(network):
-    """Count those of a network's convolutions and dense layers: of one image, forward."""
+    """Return the multiply-adds of a network's convolutions and dense layers for one image."""
     symbol = get_network(network, 10, IMAGE_SHAPE)(mx.sym.var("data"))
     every = symbol.get_internals()
     shapes = dict(zip(every.list_outputs(), every.infer_shape(data=(1, *IMAGE_SHAPE))[1]))

@@ -1,4 +1,4 @@
-"""What was measured: its tables, its page, its pictures, and the machine that it was measured on.
+"""The results as tables, page and pictures, and the machine that they were measured on.
 
 ``.venv/bin/python benchmarks/report.py`` draws the pictures of the stored tables again.
 """
@@ -38,7 +38,7 @@ PREFIX = re.compile(  # what a heading says already
 )
 LESS_IS_BETTER = re.compile("time to the first|time that|time of a step|peak memory|bytes sent")
 LIMIT = re.compile(r"\(control\)|share of the|2 processes$|one repeated batch$|the limit of")
-MARKS = {  # of a dot: its shape, its colour, what it says
+MARKS = {  # of a dot: its shape, its colour, its meaning
     "reached": ("o", "#00734D", "better: all of the interval"),
     "missed": ("o", "#B3261E", "worse: all of the interval"),
     "undecided": ("o", "#666666", "undecided: the interval holds 1"),
@@ -98,7 +98,7 @@ def read(path):
 
 
 def write(path, rows):
-    """Write a table whole: killed meanwhile, the program leaves the old one."""
+    """Write a table to a new file, then rename it: a kill leaves the old table."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f"{path.name}.new")
     with open(beside, "w", newline="") as file:
@@ -110,7 +110,7 @@ def write(path, rows):
 
 @dataclass(frozen=True)
 class Results:
-    """All that is known.
+    """The results that are stored, and the page that shows them.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class Results:
         return cls(*tables, page.read_text() if page.exists() else "")
 
     def with_group(self, group, found, rows, common):
-        """Return the results with those of a group in the place of its earlier ones.
+        """Return the results with those of a group replaced.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ def ratio_row(group, row, common):
 
 
 def replaced(old, new):
-    """Return a table with the rows of one group in the place of its earlier ones."""
+    """Return a table with the rows of one group replaced."""
     group = new[0]["group"]
     place = next((i for i, row in enumerate(old) if row["group"] == group), len(old))
     return [*old[:place], *new, *(row for row in old[place:] if row["group"] != group)]
@@ -225,7 +225,7 @@ def heading(row):
 
 
 def verdict(row):
-    """Tell how a ratio lies to 1: a key of MARKS."""
+    """Return how a ratio compares with 1: a key of MARKS."""
     if LIMIT.search(row["title"]):
         return "limit"
     value, low, high = (float(row[k]) for k in ("ratio", "low", "high"))

@@ -1,4 +1,4 @@
-"""The rungs of ladder.py, in a module without MXNet, so that groups.py can name them."""
+"""The rungs of ladder.py; groups.py reads their names without importing MXNet."""
 
 RUNGS = {
     "batches": "whole batches from one array, a thread ahead",

@@ -1,4 +1,4 @@
-"""Checkpoints on disk: whole or not there, and nothing foreign is taken for one."""
+"""Checkpoints on disk are complete or absent; other files are not taken for one."""
 
 import json
 import math
