@@ -97,7 +97,7 @@ def files():
 
 
 def mutants_of(source, kind):
-    """Return all places of a kind of change: (line, before, after, the whole source changed)."""
+    """Return all places for a kind of change: (line, before, after, the changed source)."""
     lines = source.splitlines(keepends=True)
     found = []
     for node in ast.walk(ast.parse(source)):

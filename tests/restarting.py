@@ -1,4 +1,4 @@
-"""Short trainings that are interrupted, gone on with, and compared with one that was not."""
+"""Short trainings that are interrupted and resumed, and compared with uninterrupted ones."""
 
 import contextlib
 import io

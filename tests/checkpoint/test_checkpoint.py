@@ -1,4 +1,4 @@
-"""Checkpoints on disk: whole or not there, and nothing foreign is taken for one."""
+"""Checkpoints on disk are complete or absent; other files are not taken for one."""
 
 import json
 import math
@@ -133,7 +133,7 @@ def test_a_kill_at_any_moment_leaves_the_checkpoint_before_or_the_new_one(tmp_pa
         with hold(folder / "m"):  # the next start tidies up
             pass
         assert not list(folder.glob(".*"))
-    assert len(found) > 20 and found == sorted(found)
+    assert len(found) > 15 and found == sorted(found)
     assert [epochs for n, epochs in enumerate(found) if epochs not in found[:n]] == [[1], [2, 1]]
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints outlive changes of the program: those that commit 40a8228 made go on."""
+"""Checkpoints of an earlier version (commit 40a8228) can be resumed."""
 
 import shutil
 from pathlib import Path

@@ -37,14 +37,14 @@ def own(folder, *options, workers=0, servers=1, launch=()):
 
 
 def end_of(job):
-    """The sum that all workers have ended with."""
+    """The checksum with which all workers ended."""
     (found,) = set(END.findall(finished(job).text()))
     return found
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """Train to the end without a disturbance, once for each number of workers; return the sum."""
+    """Train to the end without a disturbance, once for each number of workers; the checksum."""
     known = {}
 
     def train(workers):

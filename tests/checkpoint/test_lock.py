@@ -1,4 +1,4 @@
-"""One job at a time saves under a prefix, and what a killed job left blocks nobody."""
+"""One job at a time saves under a prefix; the lock of a killed job blocks no later job."""
 
 import os
 import re

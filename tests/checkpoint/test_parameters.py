@@ -1,4 +1,4 @@
-"""Parameters that others saved: by Gluon, by Module, in float16; and what does not fit."""
+"""Parameters saved by Gluon, by Module, in float16; and files that do not fit."""
 
 from pathlib import Path
 

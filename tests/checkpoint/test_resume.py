@@ -1,4 +1,4 @@
-"""A training that was interrupted ends like one that was not."""
+"""An interrupted and resumed training ends with the parameters of an uninterrupted one."""
 
 import json
 import os

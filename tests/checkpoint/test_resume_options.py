@@ -1,4 +1,4 @@
-"""What a training goes on from: what the options say, what is whole, what fits."""
+"""Which checkpoint is resumed: by the options, by damage, by what fits."""
 
 import shutil
 from dataclasses import replace

@@ -67,7 +67,7 @@ NOT_A_LINE = ("Traceback", "Exception ignored", "terminate called", "Stack trace
 
 @st.composite
 def words_of_a_flag(draw):
-    """Draw a flag with one of its values, one at the edge, or none."""
+    """Draw a flag with one of its values, an edge value, or no value."""
     flag = draw(st.sampled_from(list(chain(*FLAGS.values()))))
     name = draw(st.sampled_from(flag.names.split()))
     own = (
@@ -79,7 +79,7 @@ def words_of_a_flag(draw):
 
 
 def contents(folder):
-    """What all files hold, but for those that a download leaves."""
+    """The contents of all files, without those of a download."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.name not in OF_DOWNLOADS]
     return {path.relative_to(folder): path.read_bytes() for path in files}
 

@@ -135,7 +135,7 @@ def test_a_flag_takes_its_own_default(flag, network):
         assert flag.takes(text) == value
 
 
-# A type's values at the edges: the first it still takes, the others not.
+# Values at the edges of a type: first those that it takes, then those that it refuses.
 @pytest.mark.parametrize(
     "name, taken, refused",
     [
@@ -242,7 +242,7 @@ def test_one_warning_names_the_missing_partners_of_old_flags(words, told, capsys
 
 @st.composite
 def words_of_a_flag(draw):
-    """Draw a flag, with a value at the edge, one of its own, or none."""
+    """Draw a flag with one of its values, an edge value, or no value."""
     flag = draw(st.sampled_from(ALL))
     own = flag.takes if isinstance(flag.takes, tuple) else (flag.default, flag.shown)
     own += ("fast", "sgd") if flag.takes is str else ()

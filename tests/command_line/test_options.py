@@ -1,4 +1,4 @@
-"""What workers compare, what a checkpoint holds, and what the user reads of the options."""
+"""The options as workers compare them, as checkpoints hold them, as the user reads them."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""dist_async learns with what the program chooses, and tells how late its gradients are."""
+"""dist_async learns with the program's settings, and reports the staleness of gradients."""
 
 import json
 import math
@@ -45,8 +45,8 @@ def test_each_epoch_tells_how_late_the_gradients_of_all_workers_were(three_worke
     stdout, rows = three_workers
     assert len(rows) == stdout.count("updates by other workers on average") == 3
     for row in rows:
-        # In 48 steps of three workers a step meets most of the two others' steps, and none meets
-        # more than all 32 of the others.
+        # Each worker takes 16 steps an epoch. The two other workers take two meanwhile, on average,
+        # and at most all their 32.
         assert 1 < row["staleness_mean"] <= 2
         assert row["staleness_mean"] <= row["staleness_max"] <= 32
 

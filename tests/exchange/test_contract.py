@@ -1,4 +1,4 @@
-"""Every way of training can do what the documents say, and nobody uses more of it."""
+"""Every Trainer and exchange does what is documented, and no caller uses more."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""Horovod's ring under the launcher: it trains as the other ways do, and ends as they do."""
+"""Horovod under the launcher: it trains and ends as jobs with servers do."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The next step begins while gradients are on their way: what may wait for what."""
+"""The next step begins while gradients are sent: what may wait for what."""
 
 import sys
 import threading

@@ -171,7 +171,7 @@ def half_precision():
 
 
 def mistakes():
-    """Only worker 0 makes the first ones: nothing is sent, or others would wait, or add it up."""
+    """Only worker 0 makes the first ones: nothing may be sent, or other workers would wait."""
     if RANK == 0:
         told(ValueError, "op 'median': choose from sum, mean, max, min", all_reduce, 1, "median")
         told(ValueError, f"root {COUNT}: the workers are 0 to", broadcast, 1, COUNT)

@@ -1,4 +1,4 @@
-"""The training program; worker 1 takes much longer for a step than the others.
+"""The training program; worker 1 takes much longer for a step than worker 0.
 
 argv: the program's own flags.
 """

@@ -2,7 +2,7 @@
 
 It has what makes a training hard to repeat, BatchNorm and dropout; TINY=plain is without them.
 TINY_PAUSE is the time in seconds to wait after each step, for tests that want to hit one.
-TINY_KEYS is how many keys there are for what workers tell each other.
+TINY_KEYS is the number of keys for exchanges beside gradients.
 """
 
 import os

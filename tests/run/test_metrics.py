@@ -34,7 +34,7 @@ def read_events(folder):
 
 
 def shown(folder):
-    """What TensorBoard shows: the values of each step by name, but for those begun anew."""
+    """The values that TensorBoard shows for each step; those of repeated epochs once."""
     rows = {}
     for event in read_events(folder):
         if event.session_log.status == SessionLog.START:

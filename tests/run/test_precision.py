@@ -1,4 +1,4 @@
-"""``--dtype``: what computes in 16 bits, and a training in them that goes on."""
+"""``--dtype``: which operators compute in 16 bits, and a resumed training in 16 bits."""
 
 import pytest
 

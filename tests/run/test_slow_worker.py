@@ -1,4 +1,4 @@
-"""A job tells which worker all others wait for, and for how long."""
+"""A job reports its straggler: which worker, and how long the other workers wait for it."""
 
 import json
 import sys
@@ -35,7 +35,7 @@ def test_a_slow_worker_is_told_once_and_the_others_wait_for_it(tmp_path, way):
 
 
 def told(judge, *seconds):
-    """What is told after steps that took each worker this long."""
+    """The line after steps that took each worker this long."""
     rows = np.array([SlowWorker().add([value] * LEAST_STEPS) for value in seconds])
     judge.add([seconds[0]] * LEAST_STEPS)
     return judge.judge(rows)
@@ -85,7 +85,7 @@ def test_times_are_those_of_the_background_and_of_one_epoch():
 
 
 def test_what_fails_in_the_background_ends_the_training():
-    """MXNet tells an error to the first who waits, and only to him."""
+    """MXNet raises an error at the first call that waits, and only there."""
     clock = StepClock()
     clock.note([mx.nd.random.normal(0, -1, (2, 2))])
     with pytest.raises(mx.MXNetError):

@@ -1,4 +1,4 @@
-"""What stands around the steps of a training: which batches are left, and when it ends."""
+"""What surrounds the steps of a training: which batches are left, what is saved, the end."""
 
 import time
 
