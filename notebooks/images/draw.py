@@ -7,7 +7,7 @@ Workers, devices and servers have their colours, and what is added up has the se
 import sys
 from pathlib import Path
 
-from card import BLUE, GREEN, GREY, ORANGE, PAPER, SKY, VERMILLION, WORKERS, Card
+from card import BLUE, GREEN, GREY, ORANGE, PAPER, PURPLE, SKY, VERMILLION, WORKERS, Card
 
 from colours import PARTS
 
@@ -232,8 +232,8 @@ def restart(card):
     card.line((534, 89), (534, 215), dash="6 5")
     card.arrow((450, 174), (450, 237), (534, 237), colour=GREEN)
     card.cell(534, 215, 70, 44, GREY, "start", 0.12)
-    card.cell(604, 215, 160, 44, ORANGE, "epoch 2")
-    card.cell(764, 215, 88, 44, ORANGE, "epoch 3")
+    card.cell(604, 215, 160, 44, BLUE, "epoch 2")
+    card.cell(764, 215, 88, 44, BLUE, "epoch 3")
     card.arrow((764, 215), (764, 174), colour=GREEN)
     card.cell(694, 130, 140, 44, GREEN, "checkpoint 3")
     card.arrow((130, 282), (872, 282))
@@ -247,11 +247,11 @@ def mixed_precision_step(card):
     16 bits, and its gradients become float32 and are divided by the scale. If all of them are
     finite, the Trainer updates the float32 weights, else it skips the step and halves the scale."""
     for x, y, w, own, name, words in (
-        (28, 40, 180, BLUE, "weights", "float32"),
-        (320, 40, 240, ORANGE, "forward", "convolution, dense: 16 bits"),
-        (680, 40, 192, BLUE, "softmax, loss", "float32"),
-        (320, 226, 240, ORANGE, "backward", "convolution, dense: 16 bits"),
-        (28, 226, 180, BLUE, "update", "float32"),
+        (28, 40, 180, GREY, "weights", "float32"),
+        (320, 40, 240, PURPLE, "forward", "convolution, dense: 16 bits"),
+        (680, 40, 192, GREY, "softmax, loss", "float32"),
+        (320, 226, 240, PURPLE, "backward", "convolution, dense: 16 bits"),
+        (28, 226, 180, GREY, "update", "float32"),
     ):
         card.node(x, y, w, 90, own, name, words)
     for y, (start, end), words in (
@@ -261,9 +261,9 @@ def mixed_precision_step(card):
     ):
         card.arrow((start, y), (end, y))
         card.text((start + end) / 2, y - (32 if "\n" in words else 14), words, size=15)
-    card.arrow((776, 130), (776, 271), (560, 271), colour=VERMILLION)
+    card.arrow((776, 130), (776, 271), (560, 271), colour=PURPLE)
     card.text(700, 257, "scaled loss", size=15)
-    card.arrow((118, 226), (118, 130), colour=BLUE)
+    card.arrow((118, 226), (118, 130), colour=GREY)
     card.text(134, 174, "if all gradients are finite;", size=15, anchor="start")
     card.text(134, 192, "else skip, and halve the scale", size=15, anchor="start")
 
