@@ -7,6 +7,7 @@ and draws the pictures again, from benchmarks/results/*.csv.
 import math
 import re
 import statistics
+import textwrap
 from itertools import groupby
 
 from comparison import Row, ratio
@@ -65,9 +66,12 @@ PREFIX = re.compile(  # what a heading says already
 )
 LESS_IS_BETTER = re.compile("time to the first|time that|time of a step|peak memory|bytes sent")
 LIMIT = re.compile(r"\(control\)|share of the|2 processes$|one repeated batch$|the limit of")
+EQUAL = 0.02  # so near to 1 is equal
+LESS = "Less is better ◀"  # heading of such rows
 MARKS = {  # of a dot: its shape, its colour, what it says
     "reached": ("o", "#00734D", "better: all of the interval"),
-    "missed": ("o", "#B3261E", "worse: all of the interval"),
+    "equal": ("s", "#666666", f"equal within {EQUAL:.0%}".replace("%", " %")),
+    "missed": ("v", "#B3261E", "worse: all of the interval"),
     "undecided": ("o", "#666666", "undecided: the interval holds 1"),
     "limit": ("D", "#666666", "1 is the limit, or expected"),
 }
@@ -251,6 +255,8 @@ def headlines(ratios):
 
 def heading(row):
     """Return the heading that a row stands below in the plot."""
+    if LESS_IS_BETTER.match(row["title"]):
+        return LESS
     group = row["group"]
     return next((words for start, words in HEADINGS.items() if re.match(start, group)), group)
 
@@ -261,68 +267,77 @@ def verdict(row):
         return "limit"
     value, low, high = (float(row[k]) for k in ("ratio", "low", "high"))
     low, high = (value, value) if math.isnan(low) else (low, high)
+    if abs(value - 1) <= EQUAL and low > 1 - 2 * EQUAL and high < 1 + 2 * EQUAL:
+        return "equal"
     if low <= 1 <= high:
         return "undecided"
     return "reached" if (high < 1) == bool(LESS_IS_BETTER.match(row["title"])) else "missed"
 
 
 def draw(rows, path):
-    """Draw each ratio with its interval, its title above it and its number at the right."""
+    """Draw each ratio in columns: what it compares, its number, its interval, and both as a dot.
+
+    Rows of one heading stand together; those of which less is better come last.
+    """
     plt = plotting("ratios")
     from matplotlib.ticker import LogLocator
+    from matplotlib.transforms import blended_transform_factory
 
-    places, heads, place = [], [], 0.0
-    for before, row in zip([None, *rows], rows):
-        if before is None or heading(row) != heading(before):
-            place += 0.35 if before else 0
-            heads.append((place, heading(row)))
-            place += 0.95
-        places.append(place)
-        place += 1
-    figure, axis = plt.subplots(figsize=(4.7, 1.5 + 0.4 * place))
-    across = axis.get_yaxis_transform()
-    # the line at 1 strikes through no word
-    words = {"transform": across, "in_layout": False, "zorder": 1}
-    words["bbox"] = {"color": "white", "pad": 0}
-    for place, head in heads:
-        axis.text(0, place, head, fontsize=10, fontweight="bold", **words)
-    for place, row in zip(places, rows):
+    heads = list(dict.fromkeys(map(heading, rows)))
+    heads.sort(key=lambda head: head == LESS)
+    lines, place = [], 0.0  # the middle of each line, in lines of text, and what it holds
+    for head in heads:
+        lines.append((place + 0.9, head))
+        place += 1.6
+        for row in (row for row in rows if heading(row) == head):
+            title = textwrap.wrap(PREFIX.sub("", row["title"]), 32)
+            height = len(title) + 0.5
+            lines.append((place + height / 2, (row, "\n".join(title))))
+            place += height
+    used = [kind for kind in MARKS if kind in {verdict(row) for row in rows}]
+    above, below = 0.55, 0.45 + 0.2 * math.ceil(len(used) / 2)  # inches
+    size = 6.6, above + 0.17 * (place or 1) + below
+    figure = plt.figure(figsize=size)
+    room = 0.66, below / size[1], 0.31, 1 - (above + below) / size[1]
+    axis = figure.add_axes(room, xscale="log", ylim=(place or 1, 0), yticks=[])
+    across = blended_transform_factory(figure.transFigure, axis.transData)
+    words = {"transform": across, "va": "center_baseline", "fontsize": 9}
+    columns = (0.01, "left"), (0.43, "right"), (0.61, "right")  # what, ratio, interval
+    for (x, side), name in zip(columns, ("what was compared", "ratio", "95 % interval")):
+        head = {"ha": side, "fontsize": 9, "fontweight": "bold"}
+        figure.text(x, 1 - 0.3 / size[1], name, **head)
+    for place, held in lines:
+        if isinstance(held, str):
+            axis.text(0.01, place, held, **{**words, "fontsize": 10, "fontweight": "bold"})
+            continue
+        row, title = held
         value, low, high = (float(row[k]) for k in ("ratio", "low", "high"))
         kind = verdict(row)
         mark, colour, _ = MARKS[kind]
+        interval = "one run"
         if not math.isnan(low):
             axis.plot([low, high], [place, place], color=colour, linewidth=2.5)
+            interval = f"{short(low)} to {short(high)}"
         axis.plot(value, place, mark, **filled_with(kind, colour), markersize=8)
-        title = PREFIX.sub("", row["title"])
-        less = "   ◀ better" if LESS_IS_BETTER.match(row["title"]) else ""
-        axis.text(0, place - 0.36, title + less, fontsize=9, **words)
-        number = f"{value:.2f}" if value < 10 else f"{value:.1f}"
-        axis.text(1, place + 0.12, number, fontsize=10, ha="right", **words)
-    axis.set_yticks([])
-    axis.set_ylim(places[-1] + 0.6 if places else 1, -0.9)
+        for (x, side), told in zip(columns, (title, short(value), interval)):
+            axis.text(x, place, told, ha=side, **words)
     axis.axvline(1, color="#666666", linewidth=1, zorder=0)
-    axis.set_xscale("log")
-    least, most = axis.get_xlim()
-    axis.set_xlim(least, most * (most / least) ** 0.14)  # room for the numbers
     axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.xaxis.set_major_formatter("{x:g}")
     axis.xaxis.set_minor_formatter("")
-    axis.tick_params(top=True, labeltop=True)
-    axis.set_xlabel(
-        "ratio, with its 95 % interval; 1: equal; better ▶ unless it says ◀", fontsize=9
-    )
+    axis.tick_params(top=True, labeltop=True, labelsize=9)
     for side in ("left", "right"):
         axis.spines[side].set_visible(False)
-    used = {verdict(row) for row in rows}
-    for kind, (mark, colour, told) in MARKS.items():
-        if kind in used:
-            axis.plot([], [], mark, label=told, **filled_with(kind, colour))
-    if rows:
-        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.52 / (0.4 * place + 0.5))}
-        axis.legend(ncol=2, fontsize=9, frameon=False, handletextpad=0.2, **below)
-    figure.tight_layout()
+    figure.text(0.97, 1 - 0.12 / size[1], "more is better ▶", ha="right", va="top", fontsize=9)
+    marks = [axis.plot([], [], MARKS[k][0], **filled_with(k, MARKS[k][1]))[0] for k in used]
+    told = {"loc": "lower left", "frameon": False, "fontsize": 9, "ncol": 2, "handletextpad": 0.2}
+    figure.legend(marks, [MARKS[k][2] for k in used], bbox_to_anchor=(0, 0), **told)
     figure.savefig(path, metadata={"Date": None}, facecolor="white")
     plt.close(figure)
+
+
+def short(number):
+    return f"{number:.2f}" if number < 10 else f"{number:.1f}"
 
 
 def filled_with(kind, colour):

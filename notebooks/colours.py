@@ -1,7 +1,8 @@
-"""The colours of the parts of a step: one for each, on the site, in plots and in drawn pictures.
+"""One colour for each thing, on the site, in plots and in drawn pictures: what a step is made of,
+and who takes part in a job.
 
-They are those of the step page on light paper (docs/site/static/step.css); a test compares. Needs
-the standard library only, so that docs/site and images/draw.py may import it, too.
+The site has them on light paper (docs/site/static/*.css); a test compares. Needs the standard
+library only: docs/site and images/draw.py import it, too.
 """
 
 PARTS = {
@@ -21,4 +22,28 @@ PARTS.update({
     "server adds": PARTS["sum"],
     "server copies": PARTS["pull"],
 })  # fmt: skip
+# Workers 0 to 3, and devices: blue, gold, purple, vermillion. Those of servers are green.
+WORKERS = "#0072B2", "#B87700", "#A8548A", "#D55E00"
+SERVER, LAUNCHER, SCHEDULER = "#00855F", "#3389BF", "#666666"
 EDGE = "#1D1D22"  # around bars, for some colours are light on white
+INK, PAPER = "#222222", "#FFFFFF"
+# What each colour is on a dark page, in drawn pictures and in plots.
+DARK = {
+    PAPER: "#1B1D21",
+    INK: "#E6E6EA",
+    "#000000": "#E6E6EA",
+    SCHEDULER: "#A0A0AB",
+    "#DDDDDD": "#3B3D44",
+    WORKERS[0]: "#56B4E9",
+    WORKERS[1]: "#E69F00",
+    WORKERS[2]: "#DD9BC1",
+    WORKERS[3]: "#F07F3C",
+    SERVER: "#2BC295",
+    LAUNCHER: "#9AD4F5",
+    PARTS["push"]: "#F07F3C",
+    PARTS["update"]: "#A0A0AB",
+    "#BD6495": "#DD9BC1",
+    "#009E73": "#2BC295",
+    "#00734D": "#2BC295",
+    "#B3261E": "#FF8F87",
+}

@@ -62,6 +62,7 @@ GET_IT = f"""\
 Type them in the project's folder. To get it, download
 <a href="{ARCHIVE}">{ARCHIVE}</a> (1 MB), and unpack it: `tar xf {ARCHIVE}`, `cd lesson`."""
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[)#])")
+SHOWN = re.compile(r"(\S+, from line \d+):\s*")  # what helpers.show prints above source code
 LANGUAGES = {".py": "python", ".sbatch": "bash", ".qsub": "bash", ".sh": "bash"}
 
 
@@ -167,6 +168,8 @@ def write_notebook(path, place, wanted, pages):
     texts = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
     for cell in texts:
         cell["source"] = relink("".join(cell["source"]), path, wanted, pages)
+    for cell in notebook["cells"]:
+        label_files(cell.get("outputs", []))
     title, rest = texts[0]["source"].split("\n", 1)
     numbered = title.replace("# ", f"# {path.stem[:2]} ", 1)
     texts[0]["source"] = f"{numbered}\n\n{ways_to(path.name)}\n{rest}"
@@ -179,6 +182,16 @@ def write_notebook(path, place, wanted, pages):
         texts[0]["source"] += f"\n\n```{{seealso}}\n{''.join(links)}```\n"
     texts[-1]["source"] += also(path)
     place.write_text(json.dumps(notebook, ensure_ascii=False), encoding="utf-8")
+
+
+def label_files(outputs):
+    """Make of each line that tells where shown code is written the label of that code."""
+    for line, code in zip(outputs[:], outputs[1:]):
+        words = SHOWN.fullmatch("".join(line.get("text", "")))
+        if words and "text/html" in code.get("data", {}):
+            page = "".join(code["data"]["text/html"])
+            code["data"]["text/html"] = f'<div class="file">{words[1]}</div>{page}'
+            outputs.remove(line)
 
 
 def ways_to(name):

@@ -5,32 +5,18 @@ Lengths are pixels at a width of 900, and ``x, y`` the upper left corner if noth
 
 import math
 import re
+import sys
+from pathlib import Path
 from xml.sax.saxutils import escape
+
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
+from colours import DARK, INK, LAUNCHER, PAPER, SCHEDULER, SERVER, WORKERS
 
 # After Okabe and Ito, whose colours colour-blind people tell apart. Most are darker than theirs: a
 # line has a contrast of 3 to the paper, and to tints. These are the same colours, see-through.
-BLUE, ORANGE, GREEN, VERMILLION = "#0072B2", "#B87700", "#00855F", "#D55E00"
-SKY, PURPLE, GREY, INK, PAPER = "#3389BF", "#BD6495", "#666666", "#222222", "#FFFFFF"
-# What each colour is on a dark page, in plots too.
-DARK = {
-    PAPER: "#1B1D21",
-    INK: "#E6E6EA",
-    "#000000": "#E6E6EA",
-    GREY: "#A0A0AB",
-    "#DDDDDD": "#3B3D44",
-    BLUE: "#56B4E9",
-    ORANGE: "#E69F00",
-    GREEN: "#2BC295",
-    VERMILLION: "#F07F3C",
-    "#C45500": "#F07F3C",
-    SKY: "#9AD4F5",
-    PURPLE: "#DD9BC1",
-    "#A8548A": "#DD9BC1",
-    "#009E73": "#2BC295",
-    "#5A5A66": "#A0A0AB",
-    "#00734D": "#2BC295",
-    "#B3261E": "#FF8F87",
-}
+BLUE, ORANGE, PURPLE, VERMILLION = WORKERS
+GREEN, SKY, GREY = SERVER, LAUNCHER, SCHEDULER
 SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 # The digits 0 to 9: five rows of three pixels, each row an octal digit.

@@ -1,20 +1,19 @@
 """Draw the pictures of the notebooks: python notebooks/images/draw.py [FOLDER].
 
-Blue is always device or worker 0, orange is device or worker 1, and green is what is added up.
-Where one device works, the parts of a step have their colours (../colours.py).
+Workers, devices and servers have their colours, and what is added up has the servers' (see
+../colours.py). Where one device works, the parts of a step have theirs. A pull is dashed.
 """
 
 import sys
 from pathlib import Path
 
-from card import BLUE, GREEN, GREY, ORANGE, PAPER, PURPLE, SKY, VERMILLION, Card
-
-sys.path.append(str(Path(__file__).resolve().parent.parent))
+from card import BLUE, GREEN, GREY, ORANGE, PAPER, PURPLE, SKY, VERMILLION, WORKERS, Card
 
 from colours import PARTS
 
 FORWARD, BACKWARD, UPDATE = (PARTS[part] for part in ("forward", "backward", "update"))
-OWN = BLUE, ORANGE
+OWN = WORKERS[:2]
+PULL, TELLS = "7 4", "2 5"  # dashes of what comes from a server, and from the scheduler
 # Heights of bars: four weights, their gradients on two devices, and what an update takes off.
 WEIGHTS, GRADIENTS = (46, 30, 52, 38), ((10, 18, 24, 6), (20, 6, 14, 18))
 SUM = [sum(both) for both in zip(*GRADIENTS)]
@@ -43,12 +42,12 @@ def one_command(card):
     card.text(287, 154, "starts, ends", size=15)
     card.arrow((356, 206), (218, 206), dash="6 5")
     card.text(287, 232, "what they print", size=15)
-    card.node(376, 154, 150, 68, PURPLE, "scheduler", "who is where")
+    card.node(376, 154, 150, 68, GREY, "scheduler", "who is where")
     for i, x in enumerate((566, 726)):
         for j, far in enumerate((566, 726)):
             here, there = x + 36 + 34 * j, far + 36 + 34 * i
             card.arrow((here, 148), (there, 250), colour=OWN[i])
-            card.arrow((there + 14, 250), (here + 14, 148), colour=GREEN)
+            card.arrow((there + 14, 250), (here + 14, 148), colour=GREEN, dash=PULL)
         card.node(x, 80, 130, 68, OWN[i], f"worker {i}", "trains")
         card.node(x, 250, 130, 68, GREEN, f"server {i}", "adds up")
 
@@ -129,14 +128,14 @@ def parameter_server(card):
     card.panel(560, 28, 312, 424, GREY, "host 2", 0.06)
     for x in 370, 716:
         for y, end in ((94, 120), (414, 388)):
-            card.arrow((118, 254), (118, y), (x, y), (x, end), colour=PURPLE, dash="6 5")
-    card.node(48, 220, 140, 68, PURPLE, "scheduler", "on the first host")
+            card.arrow((118, 254), (118, y), (x, y), (x, end), dash=TELLS)
+    card.node(48, 220, 140, 68, GREY, "scheduler", "on the first host")
     card.text(132, 160, "who is where", size=15, anchor="start")
     for i, (x, keys) in enumerate(((270, "0, 2"), (616, "1, 3"))):
         for j, far in enumerate((270, 616)):
             here, there = x + 40 + 100 * j, far + 40 + 100 * i
             card.arrow((here, 188), (there, 320), colour=OWN[i])
-            card.arrow((there + 24, 320), (here + 24, 188), colour=GREEN)
+            card.arrow((there + 24, 320), (here + 24, 188), colour=GREEN, dash=PULL)
         card.node(x, 120, 200, 68, OWN[i], f"worker {i}", "a copy of the network")
         card.node(x, 320, 200, 68, GREEN, f"server {i}", f"adds up keys {keys}, …")
     card.text(298, 250, "push\ngradients", size=15, anchor="end")
@@ -213,8 +212,8 @@ def restart(card):
     card.line((534, 89), (534, 215), dash="6 5")
     card.arrow((450, 174), (450, 237), (534, 237), colour=GREEN)
     card.cell(534, 215, 70, 44, GREY, "start", 0.12)
-    card.cell(604, 215, 160, 44, ORANGE, "epoch 2")
-    card.cell(764, 215, 88, 44, ORANGE, "epoch 3")
+    card.cell(604, 215, 160, 44, BLUE, "epoch 2")
+    card.cell(764, 215, 88, 44, BLUE, "epoch 3")
     card.arrow((764, 215), (764, 174), colour=GREEN)
     card.cell(694, 130, 140, 44, GREEN, "checkpoint 3")
     card.arrow((130, 282), (872, 282))
@@ -228,11 +227,11 @@ def mixed_precision_step(card):
     16 bits, and its gradients become float32 and are divided by the scale. If all of them are
     finite, the Trainer updates the float32 weights, else it skips the step and halves the scale."""
     for x, y, w, own, name, words in (
-        (28, 40, 180, BLUE, "weights", "float32"),
-        (320, 40, 240, ORANGE, "forward", "convolution, dense: 16 bits"),
-        (680, 40, 192, BLUE, "softmax, loss", "float32"),
-        (320, 226, 240, ORANGE, "backward", "convolution, dense: 16 bits"),
-        (28, 226, 180, BLUE, "update", "float32"),
+        (28, 40, 180, GREY, "weights", "float32"),
+        (320, 40, 240, PURPLE, "forward", "convolution, dense: 16 bits"),
+        (680, 40, 192, GREY, "softmax, loss", "float32"),
+        (320, 226, 240, PURPLE, "backward", "convolution, dense: 16 bits"),
+        (28, 226, 180, GREY, "update", "float32"),
     ):
         card.node(x, y, w, 90, own, name, words)
     for y, (start, end), words in (
@@ -242,9 +241,9 @@ def mixed_precision_step(card):
     ):
         card.arrow((start, y), (end, y))
         card.text((start + end) / 2, y - (32 if "\n" in words else 14), words, size=15)
-    card.arrow((776, 130), (776, 271), (560, 271), colour=VERMILLION)
+    card.arrow((776, 130), (776, 271), (560, 271), colour=PURPLE)
     card.text(700, 257, "scaled loss", size=15)
-    card.arrow((118, 226), (118, 130), colour=BLUE)
+    card.arrow((118, 226), (118, 130), colour=GREY)
     card.text(134, 174, "if all gradients are finite;", size=15, anchor="start")
     card.text(134, 192, "else skip, and halve the scale", size=15, anchor="start")
 
@@ -254,12 +253,11 @@ def ring_and_servers(card):
     """Left, a ring: four workers pass pieces of the gradient to their right-hand neighbour, first
     to add them up, then to hand the sums round. Right, servers: every worker pushes a piece of its
     gradient to each server, each server adds its pieces up, and all workers pull the sums."""
-    colours = BLUE, ORANGE, SKY, VERMILLION
     card.bold(210, 52, "all-reduce in a ring (PyTorch)")
     card.bold(665, 52, "servers (MXNet)")
     places = (28, 96), (252, 96), (252, 236), (28, 236)
     for i, (x, y) in enumerate(places):
-        card.node(x, y, 140, 68, colours[i], f"worker {i}", "adds up a piece")
+        card.node(x, y, 140, 68, WORKERS[i], f"worker {i}", "adds up a piece")
     card.arrow((168, 130), (252, 130))
     card.arrow((322, 164), (322, 236))
     card.arrow((252, 270), (168, 270))
@@ -268,8 +266,8 @@ def ring_and_servers(card):
     for i in range(4):
         x = 454 + 108 * i
         for j, far in enumerate((508, 724)):
-            card.arrow((x + 34 + 20 * j, 148), (far + 28 + 25 * i, 260), colour=colours[i])
-        card.box(x, 96, 98, 52, colours[i])
+            card.arrow((x + 34 + 20 * j, 148), (far + 28 + 25 * i, 260), colour=WORKERS[i])
+        card.box(x, 96, 98, 52, WORKERS[i])
         card.bold(x + 49, 128, f"worker {i}")
     for j, x in enumerate((508, 724)):
         card.node(x, 260, 132, 56, GREEN, f"server {j}", "adds up a half")
@@ -388,8 +386,8 @@ def job_over_ssh(card):
     card.text(262, 132, "ssh", anchor="end")
     for i, (y, row) in enumerate(((28, 118), (262, 280))):
         card.panel(330, y, 542, 150, GREY, f"gpu{i + 1}", 0.06)
-        card.arrow((218, 210), (274, 210), (274, y + 80), (350, y + 80), colour=PURPLE)
-        card.node(350, y + 48, 140, 64, PURPLE, "supervisor", "starts and ends")
+        card.arrow((218, 210), (274, 210), (274, y + 80), (350, y + 80), colour=SKY)
+        card.node(350, y + 48, 140, 64, SKY, "supervisor", "starts and ends")
         card.arrow((490, y + 80), (540, y + 80))
         card.box(540, y + 14, 316, 122, PAPER, 0)
         card.cell(556, row, 124, 40, GREEN, f"server {i}")

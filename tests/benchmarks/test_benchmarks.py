@@ -270,12 +270,15 @@ def test_a_group_takes_the_place_of_its_earlier_rows(tmp_path):
         ("time to the first batch: ours / torchrun", 1.5, 1.6, "missed"),
         ("the same program twice (control)", 0.9, 1.1, "limit"),
         ("one run", float("nan"), float("nan"), "reached"),
+        ("ours / DDP", 0.982, 0.99, "equal"),
+        ("ours / DDP", 0.9, 1.07, "undecided"),
     ),
 )
 def test_the_plot_tells_better_from_worse_by_filled_and_hollow(title, low, high, told):
-    assert report.verdict({"title": title, "ratio": 1.2, "low": low, "high": high}) == told
+    value = (low + high) / 2 if low == low else 1.2
+    assert report.verdict({"title": title, "ratio": value, "low": low, "high": high}) == told
     shapes = [str(report.filled_with(kind, "")) + report.MARKS[kind][0] for kind in report.MARKS]
-    assert len({*shapes}) == len(shapes) == 4
+    assert len({*shapes}) == len(shapes) == 5
 
 
 @pytest.mark.parametrize("page", report.PAGES, ids=lambda page: page.name)

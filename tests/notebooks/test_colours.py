@@ -1,4 +1,4 @@
-"""One colour for one thing: in plots, in drawn pictures, and on the site's page of a step."""
+"""One colour for one thing: in plots, in drawn pictures, and on the site's pages."""
 
 import re
 
@@ -7,12 +7,13 @@ import pytest
 from matplotlib.colors import to_hex
 
 import plots
-from colours import EDGE, PARTS
+from colours import DARK, EDGE, LAUNCHER, PARTS, SCHEDULER, SERVER, WORKERS
 from launching import ROOT
 from notebooks.test_shown import contrast
 
 TIME_BUDGET_S = 10
-PAGE = ROOT / "docs" / "site" / "static" / "step.css"
+STATIC = ROOT / "docs" / "site" / "static"
+PAGE = STATIC / "step.css"
 ON_THE_PAGE = "forward", "backward", "push", "sum", "pull", "update"
 
 
@@ -28,6 +29,42 @@ def drawn(monkeypatch):
 def test_a_part_has_the_colour_of_the_page_on_light_paper(part):
     (light,) = re.findall(rf"--{part}: light-dark\((#\w+),", PAGE.read_text(encoding="utf-8"))
     assert PARTS[part] == light.upper()
+
+
+@pytest.mark.parametrize(
+    "file, names",
+    [
+        ("step.css", ("--worker-0:", "--worker-1:", "--server:")),
+        (
+            "front.css",
+            (
+                r"\.own0 {\s*--own:",
+                r"\.own1 {\s*--own:",
+                r"\.own2 {\s*--own:",
+                r"\.sum,\s*\.pull {\s*--own:",
+            ),
+        ),
+    ],
+)
+def test_workers_and_servers_have_their_colours_on_every_page_in_light_and_dark(file, names):
+    css = (STATIC / file).read_text(encoding="utf-8")
+    for name, own in zip(names, (*WORKERS[: len(names) - 1], SERVER)):
+        ((light, dark),) = re.findall(rf"{name} light-dark\((#\w+), (#\w+)\)", css)
+        assert (light.upper(), dark.upper()) == (own, DARK[own]), name
+
+
+def test_who_takes_part_in_a_job_has_a_colour_that_is_seen_on_both_papers():
+    roles = [*WORKERS, SERVER, LAUNCHER, SCHEDULER]
+    assert len({*roles}) == len(roles)
+    for own in roles:
+        assert contrast(own, "#FFFFFF") >= 3 and contrast(DARK[own], DARK["#FFFFFF"]) >= 3
+
+
+def test_drawn_jobs_have_these_colours():
+    for name in "parameter-server", "one-command", "job-over-ssh":
+        picture = (ROOT / "notebooks" / "images" / f"{name}.svg").read_text(encoding="utf-8")
+        for own in (*WORKERS[:2], SERVER, SCHEDULER):
+            assert f'fill="{own}"' in picture, name
 
 
 def test_other_names_have_the_colour_of_the_same_thing_and_other_things_another():

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 
-from colours import PARTS
+from colours import LAUNCHER, PARTS, SCHEDULER, SERVER, WORKERS
 from launching import ROOT
 from sampler import GlobalBatchSampler, epoch_permutation
 
@@ -16,8 +16,8 @@ TIME_BUDGET_S = 10
 FOLDER = ROOT / "notebooks" / "images"
 PICTURES = sorted(FOLDER.glob("*.svg"))
 SVG = "{http://www.w3.org/2000/svg}"
-FOR_LINES = {"#0072B2", "#B87700", "#00855F", "#D55E00", "#3389BF", "#BD6495"}  # after Okabe, Ito
-PALETTE = FOR_LINES | {*PARTS.values(), "#666666", "#222222", "#FFFFFF", "none"}
+FOR_LINES = {*WORKERS, SERVER, LAUNCHER}  # after Okabe, Ito
+PALETTE = FOR_LINES | {*PARTS.values(), SCHEDULER, "#222222", "#FFFFFF", "none"}
 
 each_picture = pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
 

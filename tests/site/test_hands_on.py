@@ -197,6 +197,31 @@ def test_arrow_keys_lead_through_the_steps(push_pull):
     assert push_pull.run("location.hash") == "#case=sum&step=1"
 
 
+def test_cases_are_tabs_that_arrow_keys_choose(push_pull):
+    assert len(push_pull.names("tab")) == push_pull.run("pushPull.CASES.length")
+    chosen = "one('[role=tab][aria-selected=true]').textContent"
+    push_pull.run("one('[data-case=\"0\"]').focus()")
+    for key, name in (("ArrowRight", "A short batch"), ("Home", "A sum"), ("ArrowLeft", None)):
+        push_pull.press(key)
+        assert push_pull.run(chosen) == (name or "Two pushes at once")
+    assert push_pull.run("document.activeElement.textContent") == "Two pushes at once"
+    assert push_pull.run("one('#pp-panel').getAttribute('aria-labelledby')") == "pp-tab-3"
+
+
+def test_a_push_and_a_pull_differ_in_more_than_their_colour(push_pull, folder):
+    looks = []
+    for step in 2, 6:
+        push_pull.open((folder / "pushpull.html").as_uri() + f"#case=sum&step={step}")
+        looks.append(
+            push_pull.run("""{
+                const arrow = getComputedStyle(one(".scene .arrow")), pill = one("[data-dx] rect");
+                [arrow.strokeDasharray, pill.getAttribute("rx"),
+                 one(".scene .arrow").getAttribute("marker-end")] }""")
+        )
+    push, pull = looks
+    assert all(a != b for a, b in zip(push, pull))
+
+
 def test_play_goes_on_by_itself_until_it_is_paused(push_pull):
     push_pull.run("one('[data-case=\"6\"]').click(); one('[data-play]').click()")
     assert push_pull.run("words('[data-play]')") == "❚❚ Pause"

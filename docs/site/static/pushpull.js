@@ -45,10 +45,20 @@
 
   // ---- Controls ----
 
+  /* Return tabs for some of the cases. */
+  function tabs(label, isIn) {
+    const found = CASES.map((c, i) => (isIn(c)
+      ? `<button type="button" role="tab" id="pp-tab-${i}" aria-controls="pp-panel" data-case="${i}">${c.tab || c.name}</button>` : ""));
+    return `<div class="cases"><b>${label}</b> <div role="tablist" aria-label="${label}">${found.join("")}</div></div>`;
+  }
+
+  const key = (name, words) => `<span><svg width="46" height="20" aria-hidden="true"><path class="arrow ${name}" d="M2 10H44"/>` +
+    `<rect class="pill ${name}" x="14" y="3" width="18" height="14" rx="${name === "pulled" ? 3 : 7}"/></svg> ${words}</span>`;
+
   root.innerHTML = `
     <p class="status" role="status"></p>
-    <div class="cases" role="group" aria-label="What to watch">${CASES.map((c, i) =>
-      `<button type="button" data-case="${i}">${c.name}</button>`).join(" ")}</div>
+    ${tabs("Pushes and sums", (c) => !c.tab)} ${tabs("A slow worker", (c) => c.tab)}
+    <div id="pp-panel" role="tabpanel">
     <div class="moves" role="group" aria-label="Steps">
       <button type="button" data-move="-1">◀ Back</button>
       <button type="button" data-move="1">Next ▶</button>
@@ -56,68 +66,74 @@
       <button type="button" data-move="0">Restart</button>
       <span class="place"></span></div>
     <div class="scene"></div>
+    <p class="legend">${key("worker-0", "push of worker 0")} ${key("worker-1", "push of worker 1")} ${key("pulled", "pull")}</p>
     <p class="verdict" role="status"></p>
     <p class="words" aria-live="polite"></p>
     <div class="ask" role="group" aria-label="Guess first"></div>
     <p class="heard"></p>
     <div class="break" role="group" aria-label="Break it"><b>Break it:</b>
       ${FAULTS.map((f) => `<button type="button" data-break="${f.key}">${f.name}</button>`).join(" ")}</div>
-    <div class="outputs"></div>`;
+    <div class="outputs"></div></div>`;
   const one = (selector) => root.querySelector(selector);
   const text = (x, y, words, more) => `<text x="${x}" y="${y}" ${more || ""}>${words}</text>`;
   const middle = 'text-anchor="middle"';
 
   // ---- The picture of a step ----
 
+  /* A value: round on its way to a server, square on its way back. */
   const pill = (x, y, words, name, more) => {
-    const width = 18 + 8 * String(words).length;
-    return `<g ${more || ""}><rect class="pill ${name}" x="${x - width / 2}" y="${y - 11}" width="${width}" height="22" rx="11"/>` +
-      `${text(x, y + 4.5, words, `${middle} class="on"`)}</g>`;
+    const width = 20 + 11 * String(words).length;
+    const isPull = name.includes("pulled");
+    return `<g ${more || ""}><rect class="pill ${name}" x="${x - width / 2}" y="${y - 14}" width="${width}" height="28" rx="${isPull ? 3 : 14}"/>` +
+      `${text(x, y + 6, words, `${middle} class="value ${isPull ? "" : `on-${name}`}"`)}</g>`;
   };
 
   function workerBox(worker, i, x, y, w, h, about) {
     const isBroken = /^(was killed|is cut off)/.test(worker.does);
     const name = isBroken ? "broken" : worker.does.startsWith("waits") ? "idle" : "";
     let inner = `<rect class="box worker-${i} ${name}" x="${x}" y="${y}" width="${w}" height="${h}" rx="8"/>` +
-      text(x + w / 2, y + 22, `${isBroken ? "✗ " : ""}worker ${i}`, `${middle} class="title ${name}"`) +
-      text(x + w / 2, y + 43, worker.does, middle);
-    if (about.isWeight) inner += text(x + w / 2, y + 63, `uses version ${worker.version}`, middle);
+      text(x + w / 2, y + 24, `${isBroken ? "✗ " : ""}worker ${i}`, `${middle} class="title ${name}"`) +
+      text(x + w / 2, y + 45, worker.does, middle);
+    if (about.isWeight) inner += text(x + w / 2, y + 68, `uses version ${worker.version}`, middle);
     const { ready } = worker;
     ready.forEach((value, k) => {
-      inner += pill(x + w / 2 + (k - (ready.length - 1) / 2) * 46, y + h - 20, value, `worker-${i}`);
+      inner += pill(x + w / 2 + (k - (ready.length - 1) / 2) * 52, y + h - 24, value, `worker-${i}`);
     });
     return inner;
   }
 
   function serverBox(server, i, x, y, w, h, about, fresh) {
     const isIdle = about.keys[i] === UNUSED;
-    const name = isIdle ? "idle" : server.wrong ? "wrong" : "";
+    const name = isIdle ? "idle" : server.wrong ? "wrong" : "server";
     let inner = `<rect class="box ${name}" x="${x}" y="${y}" width="${w}" height="${h}" rx="8"/>` +
-      text(x + w / 2, y + 20, `server ${i}`, `${middle} class="title"`) +
-      text(x + w / 2, y + 38, server.key, middle);
+      text(x + w / 2, y + 24, `server ${i}`, `${middle} class="title"`) +
+      text(x + w / 2, y + 43, server.key, middle);
     if (isIdle) return inner;
     const slots = about.isAsync ? 1 : 2;
     for (let k = 0; k < slots; k++) {
       const push = server.got[k];
-      const left = x + w / 2 + (k - slots / 2) * 46 + 3;
-      inner += `<rect class="slot" x="${left}" y="${y + 45}" width="40" height="24" rx="4"/>`;
+      const left = x + w / 2 + (k - slots / 2) * 56 + 3;
+      inner += `<rect class="slot" x="${left}" y="${y + 51}" width="50" height="28" rx="14"/>`;
       if (push) {
         const isFresh = k >= server.got.length - fresh;
-        inner += `<g ${isFresh ? "data-late" : ""}><rect class="slot worker-${push.worker}" x="${left}" y="${y + 45}" width="40" height="24" rx="4"/>` +
-          `${text(left + 20, y + 62, push.value, `${middle} class="on"`)}</g>`;
+        inner += `<g ${isFresh ? "data-late" : ""}><rect class="pill worker-${push.worker}" x="${left}" y="${y + 51}" width="50" height="28" rx="14"/>` +
+          `${text(left + 25, y + 71, push.value, `${middle} class="value on-worker-${push.worker}"`)}</g>`;
       }
     }
-    const keeps = about.isWeight ? `version ${server.version}` : server.version ? `keeps ${server.value}` : "no sum yet";
-    inner += text(x + w / 2, y + 86, keeps, `${middle} class="title"`);
-    return inner + (server.wrong ? text(x + w / 2, y + 104, `✗ ${server.wrong}`, `${middle} class="title wrong"`) : "");
+    const large = (word, value) => `${word} <tspan class="value">${value}</tspan>`;
+    const keeps = about.isWeight ? large("version", server.version) : server.version ? large("keeps", server.value) : "no sum yet";
+    inner += text(x + w / 2, y + 104, keeps, middle);
+    return inner + (server.wrong ? text(x + w / 2, y + 126, `✗ ${server.wrong}`, `${middle} class="title wrong"`) : "");
   }
 
   function drawBoxes(about, frame, width) {
-    const [w, h, gap] = [Math.min(150, width * 0.34), 112, 22];
+    const [w, h, gap] = [Math.min(190, width * 0.36), 136, 20];
     const right = width - w - 2;
     const top = frame.clock ? 20 : 4;
-    let inner = '<defs><marker id="pp-tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" ' +
-      'markerHeight="7" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" class="tip"/></marker></defs>';
+    const tip = (name, shape) => `<marker id="pp-${name}" viewBox="-1 -1 10 10" refX="7" refY="4" markerWidth="14" ` +
+      `markerHeight="14" markerUnits="userSpaceOnUse" orient="auto"><path d="${shape}" class="tip ${name}"/></marker>`;
+    const [full, open] = ["M0 0L8 4L0 8z", "M1 0L8 4L1 8"];
+    let inner = `<defs>${tip("worker-0", full)}${tip("worker-1", full)}${tip("pulled", open)}</defs>`;
     [0, 1].forEach((i) => {
       const y = top + i * (h + gap);
       const fresh = frame.arrows.filter((arrow) => arrow.isPush && arrow.server === i).length;
@@ -132,17 +148,18 @@
       const name = `${arrow.worker} ${arrow.server} ${arrow.isPush}`;
       const isAgain = drawn.has(name); // one arrow for several pushes of a frame
       drawn.add(name);
-      const lift = (arrow.isPush ? -12 : 12) + (isAgain ? 24 : 0);
+      const lift = (arrow.isPush ? -16 : 16) + (isAgain ? 32 : 0);
       const y1 = top + arrow.worker * (h + gap) + h / 2 + lift;
       const y2 = top + arrow.server * (h + gap) + h / 2 + lift;
       const [x1, x2] = [w + 6, right - 4];
       const [from, to] = arrow.isPush ? [[x1, y1], [x2, y2]] : [[x2, y2], [x1, y1]];
-      inner += `<path class="arrow ${arrow.isPush ? "pushed" : "pulled"}" marker-end="url(#pp-tip)" d="M${from}L${to}"/>`;
-      const part = 0.66; // of the way: crossing arrows keep their pills apart
+      const kind = arrow.isPush ? `worker-${arrow.worker}` : "pulled";
+      inner += `<path class="arrow ${kind}" marker-end="url(#pp-${kind})" d="M${from}L${to}"/>`;
+      const part = arrow.isWrong ? 0.5 : 0.66; // of the way: crossing arrows keep their pills apart
       const [x, y] = [0, 1].map((i) => from[i] + (to[i] - from[i]) * part);
       const words = about.isWeight && !arrow.isPush ? `v${arrow.value}` : `${arrow.isWrong ? "✗ " : ""}${arrow.value}`;
       const way = `data-dx="${from[0] - x}" data-dy="${from[1] - y}" data-after="${!arrow.isPush && hasPush ? TRAVEL_MS : 0}"`;
-      pills.push(pill(x, y, words, arrow.isWrong ? "wrong" : `worker-${arrow.worker}`, way));
+      pills.push(pill(x, y, words, arrow.isWrong ? "pulled wrong" : kind, way));
     }
     return [top + 2 * h + gap + 4, inner + pills.join("")];
   }
@@ -189,12 +206,12 @@
         const place = same.findIndex((update) => update.version === version);
         const cx = x(when) + (place - (same.length - 1) / 2) * 19;
         above += `<g ${when === seconds ? "data-late" : ""}><circle class="update" cx="${cx}" cy="${top + 84}" r="9.5"/>` +
-          `${text(cx, top + 88.5, version, `${middle} class="on"`)}</g>`;
+          `${text(cx, top + 88.5, version, `${middle} class="on-server"`)}</g>`;
       }
     });
     for (let s = 0; s <= END_S; s += 2) above += text(Math.min(x(s), width - 12), height - 4, `${s} s`, middle);
     const cover = `<g class="cover" data-x="${x(seconds)}"><rect x="${x(seconds)}" y="0" width="${width}" height="${height - 18}"/>` +
-      `<path class="cursor" d="M${x(seconds)} 18V${height - 18}"/></g>`;
+      `<path class="cursor" d="M${x(seconds)} 18V96M${x(seconds)} 146V224"/></g>`;
     return [height, below + cover + above];
   }
 
@@ -246,7 +263,7 @@
     const about = shown();
     const all = pushPull.frames(about);
     const frame = all[at];
-    const width = Math.min(660, Math.max(290, one(".scene").clientWidth));
+    const width = Math.min(720, Math.max(290, one(".scene").clientWidth));
     const [height, inner] = about.isBoth ? drawStrips(at, width) : drawBoxes(about, frame, width);
     one(".scene").innerHTML =
       `<svg width="${width}" height="${height}" role="img" aria-labelledby="pp-title pp-desc">
@@ -265,9 +282,13 @@
     one("[data-move='1']").disabled = at === all.length - 1;
     one("[data-play]").textContent = timer ? "❚❚ Pause" : "▶ Play";
     one(".break").hidden = !!about.isBoth;
-    for (const button of root.querySelectorAll("[data-case]")) {
-      button.setAttribute("aria-pressed", String(Number(button.dataset.case) === which));
+    for (const tab of root.querySelectorAll("[data-case]")) {
+      const isChosen = Number(tab.dataset.case) === which;
+      tab.setAttribute("aria-selected", String(isChosen));
+      tab.tabIndex = isChosen || !tab.parentNode.contains(one(`[data-case="${which}"]`)) ? 0 : -1;
+      if (isChosen) one("#pp-panel").setAttribute("aria-labelledby", tab.id);
     }
+    one(".legend").hidden = !!about.isBoth;
     for (const button of root.querySelectorAll("[data-break]")) {
       button.setAttribute("aria-pressed", String(!!fault && fault.key === button.dataset.break));
     }
@@ -325,6 +346,7 @@
     if (chosen) {
       [which, fault] = [Number(chosen), null];
       go(0);
+      if (event.detail) one("[data-move='1']").focus(); // by the mouse: the arrow keys then lead on
     } else if (answer !== undefined) {
       const { right } = pushPull.frames(shown())[at + 1].ask;
       go(at + 1, answer === right ? `✓ Yes: ${right}.` : `✗ Not ${answer}: it is ${right}.`);
@@ -346,6 +368,17 @@
   document.addEventListener("keydown", (event) => {
     const isHere = event.target === document.body || root.contains(event.target);
     if (!isHere || event.altKey || event.ctrlKey || event.metaKey || event.target.closest("pre")) return;
+    const tab = event.target.closest("[data-case]");
+    if (tab) { // in tabs, arrow keys choose the tab
+      const all = [...tab.parentNode.children];
+      const by = { ArrowRight: 1, ArrowLeft: all.length - 1, Home: all.length - all.indexOf(tab) }[event.key];
+      if (by === undefined) return;
+      event.preventDefault();
+      const chosen = all[(all.indexOf(tab) + by) % all.length];
+      chosen.focus();
+      chosen.click();
+      return;
+    }
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0 }[event.key];
     if (to === undefined) return;
     event.preventDefault();

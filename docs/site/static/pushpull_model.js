@@ -157,7 +157,7 @@ const pushPull = (function () {
       ],
     },
     {
-      key: "sync", name: "Slow worker, dist_sync", keys: ["weights", "other keys"], start: 0,
+      key: "sync", name: "Slow worker, dist_sync", tab: "dist_sync", keys: ["weights", "other keys"], start: 0,
       isWeight: true,
       steps: [
         ["The server keeps weights, of version 0. Both workers compute with them. Worker 0 needs 1 second for a gradient, worker 1 needs 4.",
@@ -176,7 +176,7 @@ const pushPull = (function () {
       ],
     },
     {
-      key: "async", name: "Slow worker, dist_async", keys: ["weights", "other keys"], start: 0,
+      key: "async", name: "Slow worker, dist_async", tab: "dist_async", keys: ["weights", "other keys"], start: 0,
       isWeight: true, isAsync: true,
       steps: [
         ["The same workers: 1 and 4 seconds for a gradient. Both begin with version 0. In dist_async each push is an update at once.",
@@ -239,7 +239,7 @@ const pushPull = (function () {
   const STALE = frames(ASYNC).pop().workers[1].stale.join(" and ");
   const plural = (n) => `${n} update${n === 1 ? "" : "s"}`;
   const BOTH = {
-    key: "both", name: "Both on one clock", keys: ["weights", UNUSED], start: 0, isBoth: true,
+    key: "both", name: "Both on one clock", tab: "both on one clock", keys: ["weights", UNUSED], start: 0, isBoth: true,
     steps: [...Array(END_S + 1).keys()].map((s) => {
       if (!s) return ["The same two workers, with dist_sync above and dist_async below. Worker 0 needs 1 second for a gradient, worker 1 needs 4."];
       let words = `After ${s} s: ${plural(updatesUntil(SYNC, s))} with dist_sync, ${updatesUntil(ASYNC, s)} with dist_async.`;

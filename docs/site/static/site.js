@@ -7,6 +7,7 @@ const wide = "pre, .table-wrapper, div.output, div.math, article p";
 function fade(element) {
   const left = element.scrollWidth - element.clientWidth - element.scrollLeft;
   element.classList.toggle("goes-on", left > 2);
+  element.classList.toggle("came-from", element.scrollLeft > 2);
 }
 function reachable() {
   for (const element of document.querySelectorAll(wide)) {

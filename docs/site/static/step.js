@@ -255,6 +255,9 @@
         const moves = isNow ? `data-key="${key}" data-x="${x}" data-width="${shown}"` : "";
         inner += `<rect class="bar ${part.kind}" ${moves} x="${x}" y="${y + 1}" width="${shown}" height="${row - (isNow ? 7 : 2)}">` +
           `<title>${part.kind}${of}: ${time(part.end - part.start)}</title></rect>`;
+        if (part.kind === "pull") { // told from a push without its colour
+          inner += `<rect class="stripes" ${moves.replace(key, `${key} stripes`)} x="${x}" y="${y + 1}" width="${shown}" height="${row - (isNow ? 7 : 2)}"/>`;
+        }
         if (isNow && part.bucket >= 0 && room > (part.bucket < 9 ? 11 : 19)) {
           const at = (Number(x) + room / 2).toFixed(2);
           inner += text(at, y + 14, part.bucket + 1, `class="on-${part.kind}" text-anchor="middle" data-key="${key} number" data-x="${at}"`);
@@ -292,7 +295,8 @@
     const scale = (width - left - 12) / most;
     const top = a ? 46 + lanesOf(a).length * KEPT_ROW : 20;
     const bottom = top + lanes.length * ROW + (a ? 14 : 0);
-    let inner = "";
+    let inner = '<defs><pattern id="step-stripes" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">' +
+      '<path d="M1 0V6" class="stripe"/></pattern></defs>';
     for (const at of ticks(most, width / 90)) {
       const x = left + at * scale;
       inner += line(x, 18, x, bottom + 4, "grid");
@@ -373,7 +377,7 @@
 
   function drawCurve(s, share) {
     const width = Math.max(280, one(".curve").clientWidth);
-    const [left, top, height] = [62, 10, 128];
+    const [left, top, height] = [62, 10, width > 560 && window.innerHeight > 800 ? 210 : 128];
     const x = (w) => left + ((width - left - 16) * Math.log2(w)) / 8;
     const y = (e) => top + height * (1 - e);
     const path = (setup) => stepModel.efficiencies(setup, PLOTTED)
