@@ -106,8 +106,7 @@ def read(lines, start=0.0):
     dict
         ``speed`` in samples/s of one process, over all its speed lines but the first;
         ``parameters``; ``peak_mb``; ``accuracy``, the last; in seconds from the start
-        ``started_s``, when our program begins to train, ``first_batch_s`` and ``last_epoch_s``; and
-        what a line like ``Figure NAME: NUMBER`` names.
+        ``first_batch_s`` and ``last_epoch_s``; and what a line like ``Figure NAME: NUMBER`` names.
     """
     text = "".join(line for _, line in lines)
     found = {name: float(value) for name, value in re.findall(r"Figure (\w+): (\S+)", text)}
@@ -122,10 +121,9 @@ def read(lines, start=0.0):
         values = re.findall(pattern, text)
         if values:
             found[name] = float(values[-1])
-    for name, words in (("started_s", "steps an epoch"), ("last_epoch_s", "Test_acc")):
-        moments = [moment for moment, line in lines if words in line]
-        if moments:
-            found[name] = moments[-1] - start
+    tested = [moment for moment, line in lines if "Test_acc" in line]
+    if tested:
+        found["last_epoch_s"] = tested[-1] - start
     first = re.search(r"First batch at ([\d.]+)", text)
     if first:
         found["first_batch_s"] = float(first[1]) - start
