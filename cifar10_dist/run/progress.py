@@ -16,6 +16,7 @@ from run.scores import Scores
 
 QUEUED = 3  # steps that are asked for before the first is computed
 FIRST = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<?]"  # without a rate
+LATER = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}{postfix}]"
 
 
 class Progress:
@@ -38,6 +39,8 @@ class Progress:
         Whether to tell when the first batch is trained, which makes that step wait.
     top_k : int
         With log_dir, also count the examples whose label is among the ``top_k`` first; 0 for no.
+    num_epochs : int
+        Of the whole training, for the bar.
     """
 
     def __init__(
@@ -49,10 +52,11 @@ class Progress:
         start=None,
         is_measured=False,
         top_k=0,
+        num_epochs=1,
     ):
         self.is_first = rank == 0
         self._tells_first = is_measured and self.is_first
-        self.num_steps, self.disp_batches = num_steps, disp_batches
+        self.num_steps, self.disp_batches, self.num_epochs = num_steps, disp_batches, num_epochs
         self._bar = None
         self._metrics = Metrics(log_dir, start) if log_dir and self.is_first else None
         self._scores = Scores(with_loss=bool(log_dir), top_k=top_k if log_dir else 0)
@@ -61,7 +65,7 @@ class Progress:
     def epoch_started(self, epoch):
         """Start the clocks, and the bar on a terminal."""
         self._start_clocks()
-        self._begin_bar(epoch, FIRST)
+        self._begin_bar(epoch)
 
     def batch_done(self, epoch, steps_done, outputs, labels):
         """Count a batch; now and then print MXNet's speed line, of this worker's examples."""
@@ -72,10 +76,7 @@ class Progress:
         self._scores.add(outputs, labels)
         self._steps += 1
         if self._bar is not None:
-            self._bar.update()
-            if self._steps == QUEUED:  # MXNet has computed none of them yet
-                self._bar.close()
-                self._begin_bar(epoch, initial=steps_done)
+            self._move_bar(labels)
         if steps_done % self.disp_batches == 0 or steps_done == self.num_steps:
             seen, right = self._scores.collect()
             seconds = time.time() - self._start
@@ -87,19 +88,31 @@ class Progress:
                 self.say(f"{line} samples/sec{scored}")
             self._start = time.time()
 
-    def _begin_bar(self, epoch, form=None, initial=0):
-        """Begin a bar, whose rate counts from here: the first worker's, or each one's."""
+    def _begin_bar(self, epoch):
+        """Begin a bar: the first worker's, or each one's."""
         is_alone = self.is_first and sys.stderr and sys.stderr.isatty()
         if is_alone or environment.shows_progress():
             self._bar = tqdm(
                 total=self.num_steps,
-                desc=f"Epoch {epoch}",
+                desc=f"Epoch {epoch} ({epoch + 1} of {max(epoch + 1, self.num_epochs)})",
                 unit="batch",
                 leave=False,
                 mininterval=0.5,
-                initial=initial,
-                bar_format=form,
+                smoothing=0,  # a mean: steps come in bursts
+                bar_format=FIRST,
             )
+
+    def _move_bar(self, labels):
+        """Show a step more; the clock of the rate starts when MXNet has computed the first."""
+        bar = self._bar
+        if self._steps > QUEUED:
+            self._rated += sum(len(y) for y in labels)
+            seconds = max(time.time() - self._rated_since, 1e-9)
+            bar.set_postfix_str(f"{self._rated / seconds:.0f} samples/s", refresh=False)
+        bar.update()
+        if self._steps == QUEUED:
+            bar.initial, bar.start_t, bar.bar_format = bar.n, time.time(), LATER
+            self._rated, self._rated_since = 0, time.time()
 
     def read(self, batches):
         """Yield from an iterator, and time how long it is waited for."""
@@ -122,6 +135,8 @@ class Progress:
             Of this worker's examples, see :class:`run.scores.Scores`.
         """
         self._trained_s = time.time() - self._epoch_start
+        if self._bar is not None:
+            self._bar.set_description_str(f"{self._bar.desc.rstrip(' :')}, testing")
         return self._trained_s, self._scores.counts
 
     def epoch_done(self, epoch, result, lr, more=None):
@@ -178,10 +193,13 @@ class Progress:
         self.say(f"Parameters: {sum(learned)}\nPeak memory: {peak_mb:.1f} MB")
 
     def say(self, line):
-        """Print a line where the bar does not overwrite it."""
-        if self._bar is not None:
+        """Print a line where the bar does not overwrite it; the launcher has rows for bars."""
+        is_in_the_way = self._bar is not None and not environment.shows_progress()
+        if is_in_the_way:
             self._bar.clear()
         report(line)
+        if is_in_the_way:
+            self._bar.refresh()
 
     def close(self):
         """Close the files."""

@@ -86,6 +86,7 @@ class TrainingRun:
             start,
             bool(args.benchmark),
             args.top_k,
+            args.num_epochs,
         )
         if self._is_seeded and start.is_seeded_otherwise and workers.rank == 0:
             warn(

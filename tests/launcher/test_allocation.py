@@ -6,9 +6,9 @@ import pytest
 
 from gluon_launch.job.statuses import UsageError
 from gluon_launch.options.plan import plan
-from gluon_launch.starting.allocation import find_hosts, het_group
+from gluon_launch.starting.allocation import READERS, USES, find_hosts, het_group, unused
 from gluon_launch.starting.ways import WAYS
-from launch import parse_args
+from launch import main, parse_args
 from launching import launch
 
 TIME_BUDGET_S = 20
@@ -60,6 +60,24 @@ def test_a_heterogeneous_job_has_the_hosts_of_all_its_parts(tmp_path, monkeypatc
     left_over = {**parts, "SLURM_JOB_ID": "8", "PE_HOSTFILE": "/no/file"}
     assert [host.name for host in find_hosts(left_over, "SLURM_JOB_ID")] == ["d9"]
     assert het_group("d1", {"SLURM_JOB_NODELIST": "d1"}) is None
+
+
+def test_a_job_on_one_host_of_several_says_which_option_uses_the_others(
+    tmp_path, monkeypatch, capsys
+):
+    assert unused({"HOME": "/root"}) == unused({"PBS_NODEFILE": "/no/file"}) == ""
+    assert unused({"LSB_HOSTS": "d1 d1"}) == ""
+    (tmp_path / "nodes").write_text("d1 2 q\nd2 2 q\nd3 2 q\nd4 2 q\nd5 2 q\n")
+    assert unused({"PE_HOSTFILE": str(tmp_path / "nodes")}).endswith(
+        "5 hosts (d1, d2, d3, d4, …): all processes run on this one, and the other hosts stay "
+        "unused; --launcher sge uses all of them"
+    )
+    assert {*USES} == {*READERS} and {*USES.values()} <= {*WAYS}
+    monkeypatch.setenv("LSB_HOSTS", "d1 d2")
+    for words, is_told in ([(), True], [("--launcher", "local"), False]):
+        assert main(["-n", "1", *words, "--no-check", "--no-prepare", "true"]) == 0
+        said = capsys.readouterr().err
+        assert said.count("stay unused; --launcher ssh uses all of them\n") == is_told
 
 
 def test_a_list_that_cannot_be_read_is_named(tmp_path, monkeypatch):

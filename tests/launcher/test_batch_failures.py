@@ -92,10 +92,10 @@ def test_ctrl_c_during_the_submission_cancels_the_job(tmp_path, system, program)
         ("slurm", r"slurm_script $", 137),
         ("slurm", r"slurmstepd: \[\d+\.batch\]", 1),
         ("slurm", r"slurmstepd: \[\d+\.1\]", 255),
-        ("slurm", r"srun .*nodelist=d2", 137),
+        ("slurm", r"srun .*nodelist=d2", 255),
         ("sge", INSIDE, 137),
         ("sge", r"/job_scripts/", 137),
-        ("sge", r"qrsh -inherit", 137),
+        ("sge", r"qrsh -inherit", 255),
     ],
 )
 def test_whoever_is_killed_the_job_ends(tmp_path, system, who, status):

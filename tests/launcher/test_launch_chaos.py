@@ -132,10 +132,32 @@ def end_replaced(job, has_begun):
     With its containers lost, the job ends by itself.
     """
     while job.popen.poll() is None and not has_begun:  # pytest has a limit
-        has_begun = "[worker 1 " in job.text()
+        has_begun = tells_of_worker(job.text(), 1)
         if has_begun:
             job.interrupt()
         time.sleep(0.2)
+
+
+def tells_of_worker(text, rank):
+    """Has a worker begun: has it printed a line, or does the launcher say on which host it is?
+
+    A user's program may print nothing; MXNet registers it, and then the launcher says where.
+    """
+    said = rf"^\[worker {rank} |^\[launch\] \S+: (.*, )?worker {rank}(,|$)"
+    return re.search(said, text, re.MULTILINE) is not None
+
+
+@pytest.mark.parametrize(
+    "text, has_begun",
+    [
+        ("[worker 1 d2] up\n", True),
+        ("[launch] d1: scheduler, server 0, worker 0\n[launch] d2: server 1, worker 1\n", True),
+        ("[launch] d1: scheduler, worker 0\n", False),
+        ("[launch] YARN: application_1_1, 2 containers of 2048 MB and 2 cores\n", False),
+    ],
+)
+def test_a_worker_that_prints_nothing_is_known_to_have_begun(text, has_begun):
+    assert tells_of_worker(text, 1) == has_begun
 
 
 def locks_of(processes):
@@ -196,7 +218,7 @@ def clear(job):
 def strike(job, launcher, dice, moment):
     """Kill somebody after a while, and end what such a kill lets go on; returns what was done."""
     time.sleep(dice.uniform(0, moment))
-    has_begun = "[worker " in job.text()
+    has_begun = tells_of_worker(job.text(), r"\d")
     try:
         number, victim, role, is_outside = kill_one(job, launcher, dice)
     except ProcessLookupError:  # it has just ended

@@ -152,7 +152,7 @@ def test_a_killed_ssh_client_ends_the_job(tmp_path):
     job = start(tmp_path)
     (pid,) = job.processes("ssh ", " -- d2 ")
     os.kill(pid, signal.SIGKILL)
-    assert job.wait(15) in (137, 255)
+    assert job.wait(15) == 255
     assert nothing_left()
 
 
@@ -226,7 +226,7 @@ def test_a_program_that_may_yet_be_copied_need_not_be_there(tmp_path):
     assert re.search(r"d2 +ok +3\.\d+\.\d+ +1\.9\.1 +ok", job.last_words())
     job = launch(tmp_path, *copying, "/home/ubuntu/not-yet/train.sh", cwd=tmp_path)
     assert job.status == 0, job.text()
-    assert re.search(r"d2 +ok +3\.\d+\.\d+ +not asked +not asked", job.last_words())
+    assert re.search(r"d2 +ok +3\.\d+\.\d+ +not asked +\d+ +not asked", job.last_words())
     on_host("d2", "mkdir -p not-yet/env && cp /bin/true not-yet/env/python")  # of an earlier copy
     job = launch(tmp_path, *copying, "env/python", "train.py", cwd=tmp_path)
     assert job.status == 0, job.text()
@@ -247,7 +247,7 @@ def test_a_copy_may_bring_mxnet_and_the_command(tmp_path):
     job = launch(CLUSTER, *copying, "--check", *python, cwd=tmp_path)
     assert re.search(r"d2 +ok +\S+ +comes with the copy +ok", job.last_words()), job.text()
     job = launch(CLUSTER, *copying, "--check", "./run.sh", cwd=tmp_path)
-    assert re.search(r"d2 +ok +\S+ +not asked +comes with the copy", job.last_words())
+    assert re.search(r"d2 +ok +\S+ +not asked +\d+ +comes with the copy", job.last_words())
     job = launch(CLUSTER, *copying, "--no-prepare", *python, cwd=tmp_path)
     workers = re.findall(r"\[worker \d d\d\] found", job.text())  # they end the job
     assert job.status == 0 and len(workers) == 2, job.text()

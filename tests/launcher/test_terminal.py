@@ -11,6 +11,7 @@ from tqdm import tqdm
 from gluon_launch.job.hosts import LOCAL
 from gluon_launch.job.job import Process
 from gluon_launch.telling.bottom import PLAIN_SIGNS
+from gluon_launch.telling.columns import wrapped
 from gluon_launch.telling.progress import Agreement, Progress
 from launching import ROOT, shell
 
@@ -21,6 +22,7 @@ BARS = """
 import os, sys, time
 me = os.environ.get("LAUNCH_WORKER_ID")
 if me is None: sys.exit()
+time.sleep(0.7)
 print("Epoch[0] Batch [20]\\tSpeed: 404.50 samples/sec\\taccuracy=0.5", flush=True)
 for done in range(0, 11):
     bar = f"Epoch 0: {10 * done:3}%|###       | {done}/10 [00:01<00:01,  9.00batch/s]"
@@ -52,18 +54,24 @@ def test_lines_scroll_above_what_the_job_does_now(tmp_path, columns):
     job = on_terminal(tmp_path, "-s", 0, "python", "bars.py", columns=columns)
     text = seen(job, columns)
     assert job.status == 0
-    assert ("worker 0  Epoch 0  " + "━" * 5) in job.written
+    bar = "━" * 5 if columns == 80 else r"\d+/10"
+    assert re.search(f"workers? [01](-1)?  Epoch 0  {bar}", job.written)
     if columns == 80:
-        assert "2 workers · 0:0" in job.written
-        assert "5/10  9.00batch/s  00:01 left" in job.written
-        assert "batch 20 · 809 samples/s" in job.written
+        assert "no output yet: Python and MXNet are being loaded · 0:0" in job.written
+        assert "5/10  0:01 left" in job.written
+        assert "2 workers · 0:0" in job.written and "· 809 samples/s" in job.written
+    else:
+        assert "no output yet: Python and … · 0:0" in job.written
+        assert "5/10  0:01 left" in job.written
     for sign in ("%|", "left", "━", "·"):
         assert sign not in text
-    whole = re.sub(r"\s", "", text)  # lines are broken anywhere
+    assert all(len(line) <= columns for line in text.splitlines())
+    assert {*text.split()} >= {"long", "404.50", "(2"} and "lon" not in text.split()  # none is cut
+    whole = re.sub(r"\s", "", text)
     assert whole.count("long" * 2000) == 2 and whole.count("Speed:404.50") == 2
     assert re.search(r"\[worker[01]\]Epoch0:Test_acc0.75\(2workersagree\)", whole)
     assert whole.count("Test_acc") == 1 and whole.count("afterit") == 2
-    assert re.search(r"\[launch\]✓2workersendedwellafter\d+s$", whole)
+    assert re.search(r"\[launch\]✓2workersendedwellin\d+s$", whole)
 
 
 def test_a_failure_is_framed_and_what_our_own_stop_makes_shells_say_is_not_shown(tmp_path):
@@ -73,25 +81,27 @@ def test_a_failure_is_framed_and_what_our_own_stop_makes_shells_say_is_not_shown
     assert job.status == 3 and not [line for line in lines if "Terminated" in line]
     first = next(n for n, line in enumerate(lines) if "✗" in line)
     assert lines[first].startswith("[launch] ✗ worker 1 on localhost: ended with status 3, at ")
-    assert lines[first + 1 :] == [
-        "[launch] │ its last lines on standard error:",
-        "[launch] │   oh no",
-    ]
+    assert lines.count("[worker 1] oh no") == 1 and "oh no" not in "".join(lines[first:])
+    assert lines[first + 1 :] == ["[launch] └ the job failed with status 3; worker 0 was stopped"]
     assert "\x1b[31m✗\x1b[0m" in job.written and "\x1b[36m[worker 0]\x1b[0m up" in job.written
 
 
 def test_ctrl_c_ends_what_is_drawn(tmp_path):
-    act = "trap 'exit 75' TERM; echo up; while :; do sleep 0.1; done"
+    cut = 'printf "Epoch 0:  12%%|#   | 3/24 [00:02<00:17]" >&2'
+    act = f"trap 'sleep 1; {cut}; exit 75' TERM; echo up; while :; do sleep 0.1; done"
     job = on_terminal(tmp_path, shell(worker0=act, worker1=act))
     job.wait_for("0]\x1b[0m up")
     job.wait_for("1]\x1b[0m up")
     job.send(INTERRUPT)
-    said = [line for line in seen(job).splitlines() if "[launch]" in line]
+    said = seen(job)
     assert job.status == 75
-    assert re.fullmatch(
-        r"\[launch\] ■ stopped by SIGINT after \d+ s: all workers saved on request", said[0]
-    )
-    assert said[1].startswith("[launch] │ hint: it stopped on request and has saved")
+    assert "3/24" not in said  # the bar of a process that has ended
+    asked = "[launch] Ctrl-C: stopping the job: workers 0-1 have 15 s to save and end"
+    assert asked in said and "waiting for workers 0-1 to end · 0:0" in job.written
+    said = said[said.index("[launch] ■") :]
+    told = r"\[launch\] ■ stopped by SIGINT after \d+ s: all workers saved on request\n"
+    assert re.match(told + r"\[launch\] │ hint: it stopped on request and has saved", said)
+    assert "[launch] └ kept: only what the program has saved; --job-dir DIR" in said
 
 
 @pytest.mark.parametrize(
@@ -131,11 +141,11 @@ def test_bars_of_tqdm_are_read(form):
     progress = Progress(2, began=0)
     bar = tqdm.format_meter(n=12, total=100, elapsed=10, ncols=80, **form)
     assert progress.take(1, bar, "\r") is None
-    first, row = progress.rows(61, PLAIN_SIGNS)
+    first, row = progress.rows(61, PLAIN_SIGNS, 90)
     what = form.get("prefix", "") + "  " * ("prefix" in form)
-    rate = f"1.20{form.get('unit', 'it')}/s"
+    rate = f"1.20 {form.get('unit', 'it')}/s"
     assert first == "2 workers | 1:01"
-    assert row == f"  worker 1  {what}{'==':-<24}  12/100  {rate}  01:13 left"
+    assert row == f"  worker 1  {what}{'==':-<24}  12/100  {rate}  1:13 left"
     assert progress.take(1, bar, "") is None and progress.take(1, "", "\r") is None  # a slow bar
     assert progress.rows(61, PLAIN_SIGNS)[1] == row
     assert progress.take(1, bar + "stopping", "\n") == "stopping"
@@ -155,7 +165,7 @@ def test_speeds_are_added_up_and_who_is_waited_for_is_marked():
         progress.take(rank, "working", "\r")
     progress.take(0, "x.py: warning: worker 1 takes 2.0 times as long: all wait for it", "\n")
     first, *rows = progress.rows(3, PLAIN_SIGNS)
-    assert first == "4 workers | 0:03 | epoch 2, batch 40 | ~400 samples/s"
+    assert first == "4 workers | 0:03 | ~400 samples/s"
     assert rows == ["  worker 0  working", "  worker 1  working  <- the others wait"]
 
 
@@ -170,3 +180,94 @@ def test_accuracies_that_differ_or_come_late_are_shown_as_they_are():
         (one, "out", "next"),
     ]
     assert agreement.late(1) == [] and agreement.late(3) == [(two, "out", "Epoch 0: Test_acc 0.6")]
+
+
+def bar(percent, what="Epoch 3 (4 of 4)", rate="97 samples/s"):
+    return f"{what}: {percent:3}%|##  | {percent}/100 [00:10<00:24, {rate}]"
+
+
+def rows_of(bars, columns=80, slow=None):
+    """What is shown of workers with such bars."""
+    progress = Progress(len(bars), began=0)
+    progress.note("", ["d1", "d2"])
+    for rank, text in enumerate(bars):
+        progress.take(rank, text, "\r")
+    progress.slow = slow
+    return progress.rows(83, PLAIN_SIGNS, columns)
+
+
+def test_workers_near_each_other_share_a_row_and_who_lags_has_one_of_his_own():
+    bars = [*map(bar, (50, 51, 50, 49, 30, 41, 50, 50))]
+    first, *rows = rows_of(bars)
+    assert first == "8 workers on d1, d2 | 1:23 | 776 samples/s"
+    assert rows_of(bars, 120)[1:] == [
+        f"  workers 0-3, 5-7  Epoch 3 (4 of 4)  {'=' * 9}{'-' * 15}  41/100  97 samples/s each"
+        "  0:24 left",
+        f"  worker 4  Epoch 3 (4 of 4)  {'=' * 7}{'-' * 17}  30/100  97 samples/s  0:24 left"
+        "  <- behind",
+    ]
+    assert rows[0] == "  workers 0-3, 5-7  Epoch 3 (4 of 4)  41/100  97 samples/s each  0:24 left"
+    _, all_but_one, last = rows_of([*map(bar, (50, 50, 50))], slow=1)
+    assert all_but_one.startswith("  workers 0, 2  Epoch 3")
+    assert last.startswith("  worker 1  Epoch 3") and last.endswith("<- the others wait")
+    assert len(rows_of([bar(10 * (n % 10)) for n in range(40)])) <= 10
+
+
+def test_of_a_row_that_is_too_long_the_bar_goes_first_then_the_rate_then_what_is_in_brackets():
+    shown = []
+    for columns in range(120, 9, -1):
+        row = rows_of([bar(50), bar(30)], columns)[1]
+        assert len(row) <= columns
+        shown += [row] * (row not in shown)
+    first, last = "  worker 0  Epoch 3", "50/100  0:24 left"
+    drawn = ["=" * half + "-" * half for half in (12, 8, 4)]
+    assert shown[:7] == [
+        *(f"{first} (4 of 4)  {bar}  50/100  97 samples/s  0:24 left" for bar in drawn),
+        f"{first} (4 of 4)  50/100  97 samples/s  0:24 left",
+        f"{first} (4 of 4)  {last}",
+        f"{first}  {last}",
+        f"{first}  50/100",
+    ]
+    assert {*" ".join(shown[7:]).split()} <= {*f"{first} …".split()}  # whole words
+
+
+def test_a_slow_bar_and_a_fast_one_have_the_same_unit():
+    slow, fast = (rows_of([bar(5, rate=rate)])[1] for rate in ("4.00s/batch", "4.00batch/s"))
+    assert "0.25 batch/s" in slow and "4.00 batch/s" in fast
+
+
+def test_a_new_try_begins_its_rows_anew(tmp_path):
+    progress = Progress(1, began=0)
+    progress.take(0, bar(50), "\r")
+    progress.begin(60, number=2)
+    assert progress.rows(61, PLAIN_SIGNS) == ["1 worker | try 2 | 0:01"]
+
+
+def test_a_line_is_broken_at_words_and_indented_below_its_text():
+    text = "one two three four five six seven eight nine ten " + "x" * 50
+    rows = wrapped("[worker 0] ", text, 40)
+    assert rows == [
+        "[worker 0] one two three four five six",
+        "           seven eight nine ten",
+        "           " + "x" * 50,  # is not cut: the terminal does that
+    ]
+    assert wrapped("[launch] │ ", "a " * 20, 20, "         │ ")[1] == "a a a a a a a a a a"
+    assert wrapped("[worker 0] ", "Speed: 9\taccuracy=1", 31) == ["[worker 0] Speed: 9  accuracy=1"]
+    assert wrapped("p ", "  File x y", 8) == ["p   File", "x y"]
+    assert wrapped("p ", "", 8) == ["p "]
+
+
+def test_the_last_lines_of_a_worker_are_said_again_only_if_others_stand_below_them(tmp_path):
+    fail = "echo oh no >&2; sleep 1; exit 3"
+    talk = "sleep 0.5; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo $i; done; sleep 60"
+    job = on_terminal(tmp_path, shell(worker1=fail, worker0=talk), columns=60)
+    lines = seen(job, 60).splitlines()
+    first = next(n for n, line in enumerate(lines) if "✗" in line)
+    assert [line for line in lines[first + 1 :] if "│" in line][-2:] == [
+        "[launch] │ its last lines on standard error:",
+        "[launch] │   oh no",
+    ]
+    assert lines[-2:] == [
+        "[launch] └ the job failed with status 3; worker 0 was",
+        " " * 11 + "stopped",
+    ]

@@ -9,6 +9,7 @@ import pytest
 from toy_world import ToyWorld, toy_yarn
 
 from gluon_launch.options.plan import plan
+from gluon_launch.starting.ways import WAYS
 from gluon_launch.telling.output import Console
 from gluon_launch.telling.record import Record
 from gluon_launch.telling.writer import finish
@@ -25,8 +26,8 @@ RESTARTS = ("--max-restarts", "2", "--min-uptime", "30")
 def watch(capsys):
     """A function that runs a job in a toy world: its status, and what the launcher said."""
 
-    def run(world, *options, signals=()):
-        job = plan(parse_args(["-n", "1", "-s", "1", "--no-check", *options, "x"]), {})
+    def run(world, *options, signals=(), environ=()):
+        job = plan(parse_args(["-n", "1", "-s", "1", "--no-check", *options, "x"]), dict(environ))
         job.began = world.now
         requests = collections.deque()
         for seconds, number in signals:
@@ -54,7 +55,7 @@ def working(*acts, **more):
 
 
 def test_a_job_whose_worker_ends_with_0_ends_with_0(watch):
-    assert watch(working(exits(0, 50))) == (0, "[launch] 1 worker ended well after 50 s\n")
+    assert watch(working(exits(0, 50))) == (0, "[launch] 1 worker ended well in 50 s\n")
 
 
 def test_a_failed_worker_is_told_with_its_time_and_its_last_line(watch):
@@ -239,6 +240,25 @@ def test_a_host_that_falls_silent_is_lost(watch):
     assert status == 255
     assert said.startswith("[launch] localhost: not heard of for 10 s\n")
     assert "MXNet stayed as it is" not in said  # that is told at a worker's end
+
+
+@pytest.mark.parametrize("status", [0, 1, 2, -9, 137, 255])
+@pytest.mark.parametrize("name", sorted({*WAYS} - {"yarn"}))  # whose containers come by themselves
+def test_a_lost_host_gives_255_whatever_started_it_and_whatever_that_ended_with(
+    watch, name, status, monkeypatch
+):
+    """2 is no wrong command line either: srun and mpirun have statuses of their own."""
+    monkeypatch.setattr("gluon_launch.starting.mpi.family", lambda *_: "Open MPI")
+    world = working()
+    lost = {"report": "closed", "status": status}
+    world.acts["worker-0"] = [[(20, lost)], exits(0, 50)]
+    hosts = ("-H", "d1,") if "hostfile" in WAYS[name].options else ()
+    words = ("--launcher", name, *hosts)
+    inside = {"SLURM_JOB_ID": "7", "PE_HOSTFILE": "unread"}
+    assert watch(world, *words, environ=inside)[0] == 255
+    world = working()
+    world.acts["worker-0"] = [[(40, lost)], exits(0, 50)]
+    assert watch(world, *words, *RESTARTS, environ=inside)[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The contract of a way of starting (`starting/way.py`), held by all of them."""
 
 import os
+import re
 import subprocess
 import sys
 import types
@@ -110,11 +111,17 @@ def test_a_host_has_a_port_or_a_user_only_where_the_way_heeds_it(way, what, host
     if "hostfile" not in way.options:
         return
     words = ["-n", "1", "--launcher", way.name, "-H", host, "--dry-run", "true"]
-    if what in way.logins:
+    if what in way.host_fields:
         assert getattr(plan(parse_args(words), {}).hosts[0], what)
     else:
         with pytest.raises(UsageError, match=f"--launcher {way.name} takes no {what}: leave it"):
             plan(parse_args(words), {})
+
+
+def test_the_manual_has_a_row_for_each_way_of_starting():
+    text = (ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|", text.split("## Start the job")[1], re.MULTILINE)
+    assert rows[: len(WAYS) - 1] == [name for name in WAYS if name != "least"]
 
 
 @each_way

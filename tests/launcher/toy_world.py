@@ -122,7 +122,8 @@ class ToyConnection:
             self.running.add(name)
             self.tell("started", name=name, pid=1)
             for seconds, report in self.world.of_this_try(self.world.acts, name, []):
-                self.tell(**report, after=seconds, name=name)
+                whose = {} if report["report"] == "closed" else {"name": name}  # it is the host's
+                self.tell(**report, after=seconds, **whose)
         elif order == "stop":
             after, status = self.world.heeds_s, self.world.heeds_with
             if after > grace:

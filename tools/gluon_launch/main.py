@@ -21,6 +21,7 @@ from gluon_launch.job.statuses import USAGE, UsageError
 from gluon_launch.job.variables import overridden
 from gluon_launch.options.flags import create_parser
 from gluon_launch.options.plan import plan
+from gluon_launch.starting import allocation
 from gluon_launch.starting.dryrun import describe_job
 from gluon_launch.starting.submit import script, submit
 from gluon_launch.telling.bottom import can_be_drawn
@@ -84,6 +85,8 @@ def watch_over(job):
     record = Record(options.job_dir, job, console.say, mask)
     with noted(requests) as stops, locked(options.job_dir) as is_ours:
         console.say(overridden(os.environ, job.way.knows))
+        if not (options.launcher or options.hostfile):
+            console.say(allocation.unused())
         if job.backend == "horovod" and options.num_servers is None:
             console.say("the program imports Horovod: no servers are started (as with -s 0)")
         if is_ours:

@@ -17,7 +17,7 @@ import tempfile
 # MXNet is not imported: that takes seconds, and may need something the program does first. But two
 # libraries of the system are looked for, which MXNet needs and small systems lack.
 LOOK = """
-import ctypes, importlib.util, os, platform, re
+import ctypes, importlib.util, os, platform, re, sys
 print("python", platform.python_version(), sep="==")
 package = importlib.util.find_spec("mxnet")
 if package is None:
@@ -33,9 +33,20 @@ of_system = ["libgomp.so.1"] + ["libquadmath.so.0"] * (platform.machine() == "x8
 lacking = [name for name in of_system if not loads(name)] if platform.system() == "Linux" else []
 if lacking and not loads("libmxnet.so"):  # one that was built here may need fewer
     raise SystemExit(lacking[0] + ": cannot open shared object file")
+def has_cuda():
+    library = loads("libmxnet.so")
+    if not library:
+        return None
+    class Feature(ctypes.Structure):
+        _fields_ = [("name", ctypes.c_char_p), ("enabled", ctypes.c_bool)]
+    features, count = ctypes.POINTER(Feature)(), ctypes.c_size_t()
+    library.MXLibInfoFeatures(ctypes.byref(features), ctypes.byref(count))
+    return any(f.enabled for f in features[:count.value] if f.name == b"CUDA")
 about = open(os.path.join(folder, "libinfo.py"), encoding="utf-8").read()
 print("mxnet", re.search("__version__ *= *['\\"](.+)['\\"]", about).group(1), sep="==")
-print("horovod", importlib.util.find_spec("horovod") is not None, sep="==")
+print("horovod", importlib.util.find_spec("horovod") is not None, sep="==", flush=True)
+if int(sys.argv[1]):  # MXNet is loaded for this, and a broken one may crash: only with GPUs
+    print("cuda", has_cuda(), sep="==")
 """
 
 
@@ -82,21 +93,40 @@ def is_for_login(program):
         return False
 
 
-def check_mxnet(program):
-    """The versions of the command's Python and its MXNet, what is wrong, and is Horovod there."""
+def count_gpus():
+    """How many NVIDIA GPUs the host has: by its driver's files, else by nvidia-smi."""
+    try:
+        return len(os.listdir("/proc/driver/nvidia/gpus"))
+    except OSError:
+        pass
+    if not shutil.which("nvidia-smi"):
+        return 0
+    try:
+        said = subprocess.check_output(["nvidia-smi", "-L"], timeout=20)
+    except (OSError, subprocess.SubprocessError):
+        return 0  # no driver
+    return len(re.findall(rb"^GPU \d+:", said, re.MULTILINE))
+
+
+def check_mxnet(program, gpus):
+    """What is known of the command's Python and its MXNet, and what is wrong."""
     if not re.match(r"python[\d.]*$", os.path.basename(program)):
-        return None, None, None, True  # a script may run anything
+        return {"horovod": "True"}, None  # a script may run anything
     try:
         done = subprocess.run(  # noqa: UP022  Python 3.6
-            [program, "-c", LOOK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60
+            [program, "-c", LOOK, str(gpus)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            timeout=60,
         )
     except subprocess.TimeoutExpired:
-        return None, None, f"{program}: no answer within 60 s", True
+        return {"horovod": "True"}, f"{program}: no answer within 60 s"
     found = dict(re.findall(r"(\w+)==(\S+)", done.stdout.decode("utf-8", "replace")))
     if "mxnet" in found:
-        return found.get("python"), found["mxnet"], None, found.get("horovod") == "True"
+        return found, None
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    return found.get("python"), None, f"{program}: {lines[-1] if lines else done.returncode}", True
+    found["horovod"] = "True"  # one thing at a time
+    return found, f"{program}: {lines[-1] if lines else done.returncode}"
 
 
 def check_reach(address):
@@ -111,7 +141,7 @@ def check_reach(address):
 
 def main(directory, create, program, by_shell, address, horovod):
     """Answer what was asked of this host."""
-    answer = {"wrong": {}}
+    answer = {"wrong": {}, "gpus": count_gpus()}
     answer["free"], answer["wrong"]["folder"] = check_directory(directory, create == "create")
     folder = os.path.abspath(directory)
     inside = os.path.relpath(os.path.join(folder, program), folder)
@@ -130,10 +160,10 @@ def main(directory, create, program, by_shell, address, horovod):
         if answer["wrong"]["command"]:
             answer["login"] = is_for_login(program)
         else:
-            answer["python"], answer["mxnet"], answer["wrong"]["mxnet"], there = check_mxnet(
-                program
-            )
-            if horovod == "horovod" and not there:
+            found, answer["wrong"]["mxnet"] = check_mxnet(program, answer["gpus"])
+            answer["python"], answer["mxnet"] = found.get("python"), found.get("mxnet")
+            answer["cuda"] = {"True": True, "False": False}.get(found.get("cuda"))
+            if horovod == "horovod" and found.get("horovod") != "True":
                 answer["wrong"]["horovod"] = f"{program} has no Horovod, and -s 0 leaves no servers"
     print(json.dumps(answer))
 

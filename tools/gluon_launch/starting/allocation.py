@@ -67,6 +67,22 @@ def find_hosts(environ=os.environ, first=None):
     return []
 
 
+def unused(environ=os.environ):
+    """A line on the hosts of an allocation that a job on this machine leaves unused, or ""."""
+    try:
+        hosts = [*dict.fromkeys(host.name for host in find_hosts(environ))]
+    except UsageError:  # the list cannot be read: nobody has asked for it
+        return ""
+    if len(hosts) < 2:
+        return ""
+    variable = next(name for name in READERS if environ.get(name))
+    names = ", ".join(hosts[:MOST_NAMED]) + ", …" * (len(hosts) > MOST_NAMED)
+    return (
+        f"this allocation has {len(hosts)} hosts ({names}): all processes run on this one, and the "
+        f"other hosts stay unused; --launcher {USES[variable]} uses all of them"
+    )
+
+
 # By the variable that says how many processes another launcher has started, that launcher.
 LAUNCHERS = {
     "SLURM_STEP_NUM_TASKS": "srun",
@@ -161,6 +177,7 @@ def _file_of_names(variable):
     )
 
 
+MOST_NAMED = 4  # hosts in a line
 _NONE = collections.Counter()
 READERS = {
     "PE_HOSTFILE": _grid_engine,
@@ -169,4 +186,10 @@ READERS = {
     "PBS_NODEFILE": _file_of_names("PBS_NODEFILE"),
     "LSB_DJOB_HOSTFILE": _file_of_names("LSB_DJOB_HOSTFILE"),
     "LSB_HOSTS": lambda environ: collections.Counter(environ["LSB_HOSTS"].split()),
+}
+# By the same variables the way of starting that uses these hosts.
+USES = {
+    "PE_HOSTFILE": "sge",
+    **dict.fromkeys(("SLURM_HET_SIZE", "SLURM_JOB_NODELIST"), "slurm"),
+    **dict.fromkeys(("PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "LSB_HOSTS"), "ssh"),
 }

@@ -90,7 +90,7 @@ class Ssh(Way):
     name = "ssh"
     programs, package = ("ssh",), "openssh-client"
     options = ("sync_dst_dir", "ssh_option", "hostfile", "interface")
-    logins = ("port", "user")
+    host_fields = ("port", "user")
     hints = HINTS
     uses_ssh = True
 

@@ -31,7 +31,7 @@ class Way(abc.ABC):
     # Of the command line's options those that not all ways know; `sync_dst_dir`, with which
     # rsync copies, needs `remote_shell`.
     options = ("hostfile", "interface")
-    logins = ()  # what of a host it heeds beside the name: "port", "user"
+    host_fields = ()  # what of a host it heeds beside the name: "port", "user"
     flags = ()  # each a `Flag`: options of its own
     hints = ()  # rows as those of `telling/hints.py`, for what only its programs say
     # By the pattern of a `--launcher-option` why it is not passed on: with it the programs would
@@ -66,14 +66,14 @@ class Way(abc.ABC):
         """The hosts of `-H`, else those of the allocation that we are in."""
         given = options.hostfile
         hosts = read_hosts(given) if given else allocation.find_hosts(environ, inside)
-        self.check_logins(hosts)
+        self.check_fields(hosts)
         return hosts
 
-    def check_logins(self, hosts):
+    def check_fields(self, hosts):
         """Raise a `UsageError` if a host is given with a port or a user that it cannot heed."""
         for host in hosts:
             for what in ("port", "user"):
-                if getattr(host, what) and what not in self.logins:
+                if getattr(host, what) and what not in self.host_fields:
                     advice = f"--launcher {self.name} takes no {what}: leave it out"
                     raise UsageError(f"{host}: {advice}")
 

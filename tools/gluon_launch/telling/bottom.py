@@ -6,9 +6,9 @@ the terminal that would stay there if the launcher is killed.
 
 import os
 import stat
-import unicodedata
 
 from gluon_launch.telling.colour import is_terminal
+from gluon_launch.telling.columns import width
 
 ERASE = "\x1b[J"  # from here to the end of the screen
 UP = "\x1b[A"
@@ -40,7 +40,7 @@ class Bottom:
     file : file
         The terminal.
     rows : callable
-        Takes signs, see :meth:`Progress.rows`; returns lines of text.
+        Takes signs and a number of columns, see :meth:`Progress.rows`; returns lines of text.
     """
 
     def __init__(self, file, rows):
@@ -57,9 +57,9 @@ class Bottom:
         """The text that erases what is there."""
         if not self._drawn:
             return ""
-        width = self._size().columns
+        columns = self.columns()
         # A terminal that has become narrower has broken rows into several.
-        height = sum(max(1, -(-length // width)) for length in self._drawn)
+        height = sum(max(1, -(-length // columns)) for length in self._drawn)
         self._drawn = []
         return "\r" + UP * (height - 1) + ERASE
 
@@ -68,11 +68,15 @@ class Bottom:
         if not self._is_open:
             return ""
         size = self._size()
-        rows = self._rows(self._signs)[: max(1, size.lines - 2)]
+        rows = self._rows(self._signs, size.columns - 1)[: max(1, size.lines - 2)]
         rows = ["".join(c if c.isprintable() else " " for c in row) for row in rows]
         rows = [_cut(row, size.columns - 1) for row in rows]
-        self._drawn = [*map(_width, rows)]
+        self._drawn = [*map(width, rows)]
         return "\n".join(rows)
+
+    def columns(self):
+        """How wide the terminal is now."""
+        return self._size().columns
 
     def close(self):
         """Draw nothing from now on."""
@@ -86,13 +90,8 @@ class Bottom:
         return size if size.columns and size.lines else os.terminal_size((80, 24))
 
 
-def _width(text):
-    """How many columns a text takes."""
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
 def _cut(text, columns):
     """The beginning of a text that fits."""
-    while _width(text) > columns:
+    while width(text) > columns:
         text = text[: columns if len(text) > columns else -1]
     return text

@@ -1,5 +1,6 @@
 """Print the lines of all processes, each with the name of the process that wrote it."""
 
+import collections
 import os
 import re
 import signal
@@ -9,11 +10,14 @@ import time
 from gluon_launch.job.job import ROLES
 from gluon_launch.telling import colour
 from gluon_launch.telling.bottom import DRAWN_S, Bottom
-from gluon_launch.telling.progress import Agreement
+from gluon_launch.telling.columns import width, wrapped
+from gluon_launch.telling.last_words import MOST
+from gluon_launch.telling.progress import Agreement, is_bar
 from gluon_launch.telling.writer import Writer
 
 REDRAW_S = 1  # a line that ends in \r (a progress bar) is shown at most this often
 GATHER_S = 0.03  # for lines that come together to be written together
+ABOVE = 12  # lines that are still in sight above the last words of a job
 STOPPED = re.compile(r"(.*: line \d+: +\d+ )?Terminated\b.*")  # what a shell says of our TERM
 
 
@@ -92,9 +96,12 @@ class Console:
         if progress:
             self.writers[-1].gather_s = GATHER_S
         self.is_stopping = False  # the processes have been asked to end
+        self.has_frames = colour.is_terminal(sys.stderr, os.environ)  # somebody looks on
+        # What was shown last: each (name of the process or None, text).
+        self._last = collections.deque(maxlen=MOST + ABOVE)
         self._bottom, self._agreement, self._drawn_at = None, None, 0
         if progress:
-            self._bottom = Bottom(sys.stderr, lambda s: progress.rows(time.monotonic(), s))
+            self._bottom = Bottom(sys.stderr, lambda *how: progress.rows(time.monotonic(), *how))
             self._agreement = Agreement(progress.num_workers)
 
     def line(self, process, stream, text, end="\n"):
@@ -107,6 +114,8 @@ class Console:
         if self.is_stopping and STOPPED.fullmatch(text):
             return
         if self.progress and process.role == "worker":
+            if self.is_stopping and is_bar(text):  # it is over, and was seen
+                return
             text = self.progress.take(process.rank, text, end)
             if text is None:
                 return
@@ -131,18 +140,48 @@ class Console:
         where = f" {process.host}" if self.several_hosts else ""
         file, writer = self._out if stream == "out" else self._err
         hue = colour.of_process(process) if file in self._coloured else None
-        writer.put(self._write, self._format(f"{process}{where}", text, hue), file)
+        self._last.append((process.name, text))
+        writer.put(self._write, self._format(f"{process}{where}", text, file, hue), file)
 
     def say(self, text, sign=None):
         """Show lines of the launcher itself; `sign` says how it ends: good, bad or asked."""
         file, writer = self._err
         is_coloured = file in self._coloured
-        lines = text.splitlines()
-        if sign and colour.is_terminal(file, os.environ):
-            lines = framed(lines, sign, file.encoding, is_coloured)
-        for line in lines:
-            bold = colour.BOLD if is_coloured else None
-            writer.put(self._write, self._format("launch", line, bold), file)
+        bold = colour.BOLD if is_coloured else None
+        lines = [(line, "", "") for line in text.splitlines()]
+        if sign and self.has_frames:
+            lines = framed(text.splitlines(), sign, file.encoding, is_coloured)
+        for line, mark, following in lines:
+            self._last.append((None, line))
+            writer.put(self._write, self._format("launch", line, file, bold, mark, following), file)
+
+    def answer(self, text):
+        """Show lines of the launcher itself if somebody looks on: they are of the moment."""
+        if self.has_frames:
+            self.say(text)
+
+    def room(self):
+        """How many columns a line of the launcher itself may have; None: as many as it needs."""
+        prefix = self._format("launch", "", self._err[0]).rstrip("\n")
+        return self._bottom.columns() - width(prefix) if self._bottom else None
+
+    def stand_above(self, process, lines):
+        """Are lines of a process still in sight, above what is shown next?"""
+        if not (lines and self.has_frames):
+            return False
+        last = list(self._last)
+        return (process.name, lines[-1]) in last[-ABOVE:] and all(
+            (process.name, line) in last for line in lines
+        )
+
+    def begin_try(self, began, number):
+        """Begin the rows at the bottom anew: a try at the job begins, with this number."""
+        self.is_stopping = False
+        self._begun.clear()
+        if self.progress:
+            for each in self._agreement.release():
+                self._show(*each)
+            self.progress.begin(began, number)
 
     def is_due(self):
         """Is it time to draw the bottom of the terminal anew?"""
@@ -172,17 +211,29 @@ class Console:
         for line in text.splitlines(keepends=True):
             writer.put(self._write, line, file)
 
-    def _format(self, who, text, hue=None):
+    def _format(self, who, text, file, hue=None, mark="", following=""):
+        """A line with who wrote it in front; where the bottom is drawn it is broken at words."""
         clock = time.strftime("%H:%M:%S ") if self.timestamps else ""
-        return f"{clock}{colour.painted(f'[{who}]', hue)} {self.mask(text)}\n"
+        prefix = f"{clock}{colour.painted(f'[{who}]', hue)} "
+        text = self.mask(text)
+        if not self._is_drawn_on(file):
+            return f"{prefix}{mark}{text}\n"
+        columns = self._bottom.columns()
+        following = " " * width(prefix) + following
+        return "\n".join(wrapped(prefix + mark, text, columns, following)) + "\n"
+
+    def _is_drawn_on(self, file):
+        """Is the bottom of a terminal drawn where this leads to?"""
+        if not self._bottom:
+            return False
+        return file is self._bottom.file or len(self.writers) == 1
 
     def _write(self, line, file):
         if file in self.closed:
             return
         encoding = file.encoding or "utf-8"
         line = line.encode(encoding, "backslashreplace").decode(encoding)
-        writer = self._err[1]
-        if self._bottom and (file is self._bottom.file or writer is self._out[1]):
+        if self._is_drawn_on(file):
             line = self._bottom.erased() + line + self.mask(self._bottom.drawn())
         try:
             file.write(line)
@@ -198,14 +249,18 @@ class Console:
 
 
 def framed(lines, sign, encoding, is_coloured):
-    """The lines with a sign before the first, and a bar before the others."""
+    """Lines in one frame, each (line, mark, mark of its further rows); the sign is in front."""
     hue = {"good": colour.GREEN, "bad": colour.RED, "asked": colour.YELLOW}[sign]
     hue = hue if is_coloured else None
-    signs = {"good": "✓", "bad": "✗", "asked": "■"}[sign], "│"
+    signs = {"good": "✓", "bad": "✗", "asked": "■"}[sign], "│", "└"
     try:
         "".join(signs).encode(encoding or "ascii")
     except (UnicodeError, LookupError):
-        signs = {"good": "ok", "bad": "!!", "asked": "--"}[sign], "|"
+        signs = {"good": "ok", "bad": "!!", "asked": "--"}[sign], "|", "`"
     first, *others = lines or [""]
-    framed_first = f"{colour.painted(signs[0], hue)} {colour.painted(first, hue)}"
-    return [framed_first, *(f"{colour.painted(signs[1], hue)} {line}" for line in others)]
+    sign, bar, corner = (f"{colour.painted(each, hue)} " for each in signs)
+    framed_first = colour.painted(first, hue), sign, bar if others else "  "
+    framed_others = [(line, bar, bar) for line in others]
+    if others:
+        framed_others[-1] = others[-1], corner, "  "
+    return [framed_first, *framed_others]

@@ -4,17 +4,24 @@ import re
 from dataclasses import dataclass
 from typing import Optional
 
+from gluon_launch.telling.columns import width
+
 SPEED = re.compile(r"Epoch ?\[(\d+)\] Batch ?\[(\d+)[^\]]*\]\s+Speed: ([\d.]+) samples/sec")
 # what: 12%|███   | 12/100 [00:10<01:20,  1.10batch/s]; or 1.35s/batch, if it is slow
 BAR = re.compile(
     r"(?:(?P<what>.*?): )? *(?P<percent>\d+)%\|.*\| *(?P<done>\S+/\S+) "
-    r"\[[\d:]+<(?P<left>[\d:?]+)(?:, +(?P<rate>[\d.]+[^\s\],]+))?[^\]]*\]"
+    r"\[[\d:]+<(?P<left>[\d:?]+)(?:, +(?P<rate>[\d.]+ ?[^\s\],]+))?[^\]]*\]"
 )
+BAR_RATE = re.compile(r"(?P<number>[\d.]+)(?: ?(?P<unit>[^\d\s/]+)/s|s/(?P<slow>\S+))")
+SAMPLES = "samples"  # the unit of rates that can be added up
 ACCURACY = re.compile(r"Epoch (\d+): Test_acc ")
 SLOW = re.compile(r"worker (\d+) takes .*: all wait for it")  # of gluon_dist's own programs
 MOST_ROWS = 8  # of workers
 MOST_HOSTS = 4  # that are named
-BAR_WIDTH = 24
+BAR_WIDTHS = (24, 16, 8)  # the first that there is room for
+NEAR_PERCENT = 10  # workers whose bars differ by no more are shown in one row
+# What is left out of a row that is too long, in this order: a bar, rates, what is in brackets.
+BAR_FIRST, RATE, IN_BRACKETS, TIME_LEFT, COUNT = range(1, 6)
 
 
 @dataclass
@@ -28,6 +35,13 @@ class Row:
     left: str = ""
     rate: str = ""
 
+    def is_near(self, other):
+        """Is another one's bar of the same kind, and nearly as long?"""
+        if self.percent is None or other.percent is None:
+            return self.text == other.text
+        same = self.what == other.what
+        return same and abs(self.percent - other.percent) <= NEAR_PERCENT
+
 
 class Progress:
     """What is known of a job's course.
@@ -40,7 +54,12 @@ class Progress:
     """
 
     def __init__(self, num_workers, began):
-        self.num_workers, self.began = num_workers, began
+        self.num_workers = num_workers
+        self.begin(began, number=1)
+
+    def begin(self, began, number):
+        """Begin the rows anew: a try at the job begins, with this number."""
+        self.began, self.number = began, number
         self.phase = ""  # what is done before the processes run
         self.where = ""  # "on d1, d2"
         self.bars = {}  # by rank, each a `Row`
@@ -86,35 +105,153 @@ class Progress:
         names = ", ".join(hosts) if len(hosts) <= MOST_HOSTS else f"{len(hosts)} hosts"
         self.where = f"on {names}" if names else ""
 
-    def rows(self, now, signs):
-        """What to show: a line on the job, then one for each worker that has a bar.
+    def rows(self, now, signs, columns=80):
+        """What to show: a line on the job, then rows of workers that have a bar.
 
         `signs` are the characters for (the full part of a bar, the rest, a point between words).
         """
-        full, rest, point = signs
-        workers = f"{self.num_workers} worker{'s' * (self.num_workers > 1)} {self.where}".strip()
-        words = [self.phase or workers, clock(now - self.began)]
-        if not self.phase:
-            words += [self.position] if self.position else []
-            words += [self._speed()] if self.speeds else []
-        found = [f" {point} ".join(words)]
-        for rank, row in sorted(self.bars.items())[:MOST_ROWS]:
-            shown = row.text
-            if row.percent is not None:
-                count = row.percent * BAR_WIDTH // 100
-                parts = [row.what, full * count + rest * (BAR_WIDTH - count), row.done, row.rate]
-                shown = "  ".join([*filter(None, parts), f"{row.left} left"])
-            mark = "  <- the others wait" if rank == self.slow else ""
-            found.append(f"  worker {rank}  {shown}{mark}")
-        if len(self.bars) > MOST_ROWS:
-            found.append(f"  and {len(self.bars) - MOST_ROWS} more")
+        found = [self._head(now, f" {signs[2]} ", columns)]
+        groups = self._groups()
+        for ranks in groups[:MOST_ROWS]:
+            found.append(self._row(ranks, signs, columns))
+        more = sum(map(len, groups[MOST_ROWS:]))
+        if more:
+            found.append(fitted([(f"  and {more} more workers", 0, "")], "", columns))
         return found
+
+    def _head(self, now, between, columns):
+        """The line on the job."""
+        tries = [(f"try {self.number}", 0, "")] * (self.number > 1)
+        time = clock(now - self.began)
+        if self.phase:
+            room = columns - len(between + time) - sum(len(between + words) for words, *_ in tries)
+            phase = fitted([(self.phase, 0, "")], "", room)
+            return fitted([(phase, 0, ""), *tries, (time, 0, "")], between, columns)
+        who = f"{self.num_workers} worker{'s' * (self.num_workers > 1)}"
+        pieces = [(f"{who} {self.where}".strip(), IN_BRACKETS, who), *tries, (time, 0, "")]
+        if self.position and not self.bars:  # a bar is newer
+            pieces.append((self.position, BAR_FIRST, ""))
+        pieces.append((self._speed(), RATE, ""))
+        return fitted(pieces, between, columns)
+
+    def _groups(self):
+        """The ranks that share a row: those whose bars are near each other, save the slow one."""
+        groups = []
+        for rank, row in sorted(self.bars.items(), key=lambda item: -(item[1].percent or 0)):
+            for group in groups:
+                if rank != self.slow != group[0] and row.is_near(self.bars[group[0]]):
+                    group.append(rank)
+                    break
+            else:
+                groups.append([rank])
+        return sorted(map(sorted, groups))
+
+    def _row(self, ranks, signs, columns):
+        """The row of workers that are near each other: of the last of them."""
+        rows = [self.bars[rank] for rank in ranks]
+        row = min(rows, key=lambda each: each.percent or 0)
+        pieces = [(f"  {workers(ranks)}", 0, "")]
+        if row.percent is None:
+            pieces.append((row.text, 0, ""))
+        else:
+            plain = re.sub(r" *\([^)]*\)", "", row.what)
+            time = row.left[row.left.startswith("0") :]
+            left = f"{time} left" if "?" not in time else ""
+            rate = _rate(rows) if len(rows) < len(self.bars) or not self._speed() else ""
+            pieces += [(row.what, IN_BRACKETS, plain), ("", BAR_FIRST, ""), (row.done, COUNT, "")]
+            pieces += [(rate, RATE, ""), (left, TIME_LEFT, "")]
+        others = [each for each in self.bars.values() if each.what == row.what]
+        if self.slow in ranks:
+            pieces.append(("<- the others wait", 0, ""))
+        elif row.percent is not None and not row.is_near(max(others, key=lambda r: r.percent or 0)):
+            pieces.append(("<- behind", 0, ""))
+        room = columns - width(joined(pieces, "  ")) - 2
+        wide = next((each for each in BAR_WIDTHS if each <= room), 0)
+        if row.percent is not None and wide:
+            count = row.percent * wide // 100
+            pieces[2] = (signs[0] * count + signs[1] * (wide - count), BAR_FIRST, "")
+        return fitted(pieces, "  ", columns)
 
     def _speed(self):
         """Samples of all workers: those that did not tell are taken to be as fast as the others."""
-        speed = sum(self.speeds.values()) * self.num_workers / len(self.speeds)
-        about = "~" if len(self.speeds) < self.num_workers else ""
+        known = {rank: per_second(row.rate) for rank, row in self.bars.items()}
+        known = {rank: rate for rank, (rate, unit) in known.items() if unit == SAMPLES}
+        speeds = known or self.speeds
+        if not speeds:
+            return ""
+        speed = sum(speeds.values()) * self.num_workers / len(speeds)
+        about = "~" if len(speeds) < self.num_workers else ""
         return f"{about}{speed:.0f} samples/s"
+
+
+def is_bar(text):
+    """Is this a bar like tqdm's, and nothing else?"""
+    return BAR.fullmatch(text.strip()) is not None
+
+
+def per_second(rate):
+    """A rate of a bar as a number and its unit; (0, "") without one. `1.35s/batch` is slow."""
+    found = BAR_RATE.fullmatch(rate)
+    if not found or not float(found["number"]):
+        return 0, ""
+    number = float(found["number"])
+    return (1 / number, found["slow"]) if found["slow"] else (number, found["unit"])
+
+
+def _rate(rows):
+    """The mean rate of these bars, each a second, if they have one unit."""
+    rates, units = zip(*(per_second(row.rate) for row in rows))
+    if len(set(units)) > 1 or not units[0]:
+        return ""
+    mean = sum(rates) / len(rates)
+    return f"{mean:.{0 if mean >= 10 else 2}f} {units[0]}/s{' each' * (len(rows) > 1)}"
+
+
+def workers(ranks):
+    """Workers by their ranks: `worker 1`, `workers 0-3, 5`."""
+    return f"worker{'s' * (len(ranks) > 1)} {ranges(ranks)}"
+
+
+def ranges(ranks):
+    """Numbers in order as people write them: `0-3, 5`."""
+    found = []
+    for rank in ranks:
+        if found and rank == found[-1][1] + 1:
+            found[-1][1] = rank
+        else:
+            found.append([rank, rank])
+    return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in found)
+
+
+def joined(pieces, between):
+    """The words of pieces, see `fitted`, that are not empty."""
+    return between.join(words for words, *_ in pieces if words)
+
+
+def fitted(pieces, between, columns):
+    """Join pieces to a row of so many columns at most, without a word that is cut.
+
+    A piece is (words, when, others): in a row that is too long it becomes `others`, the piece with
+    the lowest `when` first; 0 is never. What is still too long ends after a whole word.
+    """
+    pieces = list(pieces)
+    while True:
+        row = joined(pieces, between)
+        may_go = [piece for piece in pieces if piece[1]]
+        if width(row) <= columns or not may_go:
+            return whole_words(row, columns)
+        first = min(may_go, key=lambda piece: piece[1])
+        pieces[pieces.index(first)] = (first[2], 0, "")
+
+
+def whole_words(text, columns):
+    """The beginning of a text that fits, up to the end of a word, and a sign that more follows."""
+    if width(text) <= columns:
+        return text
+    while text and width(text) > columns - 2:
+        shorter, _, _ = text.rstrip().rpartition(" ")
+        text = shorter if shorter.strip() else text[: columns - 2] if columns > 2 else ""
+    return f"{text.rstrip(' ,·|')} …" if columns > 2 else ""
 
 
 def clock(seconds):

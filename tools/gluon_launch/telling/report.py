@@ -6,6 +6,7 @@ import time
 from gluon_launch.job.advice import anything, fitting
 from gluon_launch.job.statuses import SAVED
 from gluon_launch.telling.hints import HINTS
+from gluon_launch.telling.progress import workers
 
 # a file or a module was not found, or could not be opened
 MISSING = re.compile(r"(?i)no module named|no such file|not found|can(not|'t) open")
@@ -27,11 +28,12 @@ def shortened(line):
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 100]} … {line[-97:]}"
 
 
-def explain(failure, way, log=None, left_out=None, members=()):
+def explain(failure, way, log=None, left_out=None, members=(), repeats=True):
     """The lines that end a job.
 
     `log` is where the output of the process that failed is kept; `left_out` says what was not
     copied to the hosts. Of all members one may have told the cause long before another one failed.
+    With `repeats` the last lines of the process are among them.
     """
     lines = [str(failure)]
     member, said = failure.member, str(failure)
@@ -42,11 +44,11 @@ def explain(failure, way, log=None, left_out=None, members=()):
             ran = member.ended - (member.started or member.ended)
             lines[0] += f", at {clock} after {ran:.1f} s"
         last, is_error = member.said.worth_showing()
-        if last:
+        if last and repeats:
             where = " on standard error" if is_error else ""
             lines.append(f"its last lines{where}:")
             lines += [f"  {shortened(line)}" for line in last]
-            said += "\n".join(last)
+        said += "\n".join(last)
         if log:
             lines.append(f"its log: {log}")
     for other in members if failure.status != SAVED else ():
@@ -61,3 +63,20 @@ def explain(failure, way, log=None, left_out=None, members=()):
     if left_out and MISSING.search(said):
         lines.append(f"hint: {left_out}")
     return "\n".join(lines)
+
+
+def verdict(failure, members, is_check=False):
+    """What became of the job, in a line: the last one on a terminal."""
+    status = f"status {failure.status}"
+    if is_check:
+        return f"not ready ({status}): nothing was started"
+    if not members:
+        return f"the job was not started ({status})"
+    stopped = [
+        member.process.rank
+        for member in members
+        if member.told and member.process.role == "worker" and member is not failure.member
+    ]
+    what = "stopped after saving, with" if failure.status == SAVED else "failed with"
+    also = f"; {workers(stopped)} {'were' if len(stopped) > 1 else 'was'} stopped"
+    return f"the job {what} {status}{also if stopped else ''}"

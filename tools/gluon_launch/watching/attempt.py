@@ -42,6 +42,8 @@ class Attempt:
 
     def run(self):
         """Run to the end; raises Failure unless all workers end with 0."""
+        began = self.job.began if self.number == 1 else self.world.monotonic()
+        self.console.begin_try(began, self.number)
         over = threading.Event()
         threading.Thread(target=self.beat, args=(over,), daemon=True).start()
         try:
@@ -150,17 +152,20 @@ class Attempt:
         ended = self.watch.ask("exit", orders)
         files = contents.look(job.source, job.options).sizes if is_before_copy else {}
         needed, listed = sum(files.values()), files if job.options.check else ()
-        rows, fixes = [], []
+        findings, fixes = [], []
         for c in orders:
             status = ended[c]["status"]
             found = preflight.judge(
                 c.host, c.ready, c.answers, status, needed, listed, job.way.knows
             )
             self.record.host(c.host, mxnet=found.mxnet)
-            rows.append(found.row)
+            findings.append(found)
             fixes += found.fixes
         if fixes or job.options.check:
-            self.console.say(preflight.table(rows, job.way.name))
+            rows = [found.row for found in findings]
+            self.console.say(preflight.table(rows, job.way.name, self.console.room()))
+        for line in preflight.about_gpus(findings):
+            self.console.say(line)
         if fixes:
             raise Failure("\n".join(fixes))
 

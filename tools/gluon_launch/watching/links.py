@@ -160,6 +160,7 @@ class Links:
             return
         connection.closed = True
         status = shell_status(status)
-        if connection.given_up or (status <= 1 and not connection.ready):  # srun, mpirun: 1
+        is_lost = connection.ready or connection.given_up  # whatever its program ends with
+        if is_lost or status <= 1:  # srun, mpirun: 1
             status = UNREACHABLE
-        self.outcome.fail(connection.why_closed(), status or 1, kind="away")
+        self.outcome.fail(connection.why_closed(), status, kind="away")

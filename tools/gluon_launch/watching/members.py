@@ -62,6 +62,7 @@ class Members:
         self.by_name = {}  # each Member; empty until the processes are started
         self.standstill, self.told = "", []  # what is so now, and all that was said of it
         self.has_told_left = False
+        self.has_spoken = False  # a worker has written something
 
     def add(self, process, connection):
         """Expect reports of a process."""
@@ -109,6 +110,7 @@ class Members:
         self.record.line(member.process, text, end)
         readable = member.said.take(stream, text, end)
         if member.process.role == "worker":  # what a worker prints stays as it is
+            self.has_spoken = self.has_spoken or bool(text.strip())
             readable = [] if text.startswith(MODULES) else [text]
         for line in readable:
             self.console.line(member.process, stream, line, end)

@@ -4,7 +4,7 @@ import json
 import re
 import shlex
 from dataclasses import dataclass
-from typing import List
+from typing import List, Optional
 
 from gluon_launch.job.advice import anything, fitting
 from gluon_launch.job.job import sets_variable
@@ -13,7 +13,8 @@ from gluon_launch.telling.hints import FIX
 
 SOURCE = REMOTE / "hostcheck.py"
 MIB = 1 << 20
-COLUMNS = ("host", "reached", "python", "mxnet", "command", "folder", "network")
+COLUMNS = ("host", "reached", "python", "mxnet", "gpus", "command", "folder", "network")
+MOST_NAMED = 4  # hosts in a line
 COPIED = "comes with the copy"
 
 
@@ -62,6 +63,9 @@ class Finding:
     mxnet: str  # its version, or None
     row: List[str]  # of the table, under `COLUMNS`
     fixes: List[str]  # for each thing that is wrong a line: where, what, and what to do
+    host: str = ""
+    gpus: Optional[int] = None
+    cuda: Optional[bool] = None  # has its MXNet CUDA? Known where there are GPUs
 
 
 def judge(host, ready, lines, status, needed, brought, knows=anything):
@@ -81,13 +85,14 @@ def judge(host, ready, lines, status, needed, brought, knows=anything):
     has_mxnet = "mxnet/__init__.py" in brought and bool(answer.get("python"))
     if has_mxnet and "No module named 'mxnet'" in wrong.get("mxnet", ""):
         del wrong["mxnet"]
-    free = answer.get("free")
+    free, gpus = answer.get("free"), answer.get("gpus")
     if needed and answer.get("empty") and free is not None and free < needed:
         wrong["space"] = f"{free / MIB:.1f} MiB free, the copy needs {needed / MIB:.1f} MiB"
     facts = {
         "host": str(host),
         "python": answer.get("python") or ready["python"],
         "mxnet": COPIED if has_mxnet else answer.get("mxnet") or "not asked",
+        "gpus": "not asked" if gpus is None else str(gpus),
         "command": "ok" if answer.get("command") else "not asked",
         "folder": "no space" if "space" in wrong else f"{(free or 0) >> 30} GiB free",
     }
@@ -96,13 +101,40 @@ def judge(host, ready, lines, status, needed, brought, knows=anything):
     row = ["FAILED" if column in wrong else facts.get(column, "ok") for column in COLUMNS]
     advice = {**FIX, "command": FIX["login"]} if answer.get("login") else FIX
     fixes = [f"{host}: {why}: {fitting(advice[column], knows)}" for column, why in wrong.items()]
-    return Finding(answer.get("mxnet"), row, fixes)
+    return Finding(answer.get("mxnet"), row, fixes, str(host), gpus, answer.get("cuda"))
 
 
-def table(rows, launcher):
-    """Rows of words under `COLUMNS`, aligned; `launcher` is what reached the hosts."""
+def about_gpus(findings):
+    """Lines on hosts that differ in their GPUs, and on those whose MXNet cannot use them."""
+    by_count = {}
+    for found in findings:
+        if found.gpus is not None:
+            by_count.setdefault(found.gpus, []).append(found.host)
+    lines = []
+    if len(by_count) > 1:
+        counts = [f"{n or 'none'} on {few(hosts)}" for n, hosts in sorted(by_count.items())[::-1]]
+        lines.append(f"the hosts differ in GPUs: {'; '.join(counts)}")
+    without = [found.host for found in findings if found.gpus and found.cuda is False]
+    if without:
+        what = "have GPUs, but their" if len(without) > 1 else "has GPUs, but its"
+        lines.append(f"{few(without)} {what} MXNet has no CUDA: `make setup DEVICE=gpu` there")
+    return lines
+
+
+def few(hosts):
+    """Names of hosts; of many the first, and how many more."""
+    more = len(hosts) - MOST_NAMED
+    return ", ".join(hosts[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def table(rows, launcher, room=None):
+    """Rows of words under `COLUMNS`, aligned; `launcher` is what reached the hosts.
+
+    They are closer to each other where there is not room for so many columns of a terminal.
+    """
     rows = [[launcher if column == "reached" else column for column in COLUMNS], *rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
+    gap = " " if room and sum(widths) + 2 * (len(widths) - 1) > room else "  "
     return "\n".join(
-        "  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in rows
+        gap.join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in rows
     )

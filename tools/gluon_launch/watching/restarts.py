@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 from gluon_launch.job.statuses import SAVED, USAGE
-from gluon_launch.telling.report import explain
+from gluon_launch.telling.report import explain, verdict
 from gluon_launch.watching.attempt import Attempt
 from gluon_launch.watching.outcome import Failure
 
@@ -127,7 +127,7 @@ def well_ended(job, attempt, world):
         return f"{hosts} host{are} ready: leave out --check to start"
     count = job.count("worker")
     seconds = world.monotonic() - job.began
-    return f"{count} worker{'s' * (count > 1)} ended well after {lasting(seconds)}"
+    return f"{count} worker{'s' * (count > 1)} ended well in {lasting(seconds)}"
 
 
 def asked_after(job, members, world):
@@ -137,8 +137,8 @@ def asked_after(job, members, world):
     number = "no worker" if not saved else f"{saved} of {len(workers)} workers"
     if workers and saved == len(workers):
         number = "all workers"
-    kept = f": {number} saved on request" if workers else ""
-    return f" after {lasting(world.monotonic() - job.began)}{kept}"
+    saving = f": {number} saved on request" if workers else ""
+    return f" after {lasting(world.monotonic() - job.began)}{saving}"
 
 
 def lasting(seconds):
@@ -153,17 +153,34 @@ def lasting(seconds):
 def conclude(session, failure, words="", members=()):
     """Say and keep what ended the job; returns its exit status."""
     job, record, world = session.job, session.record, session.world
-    log = failure.member and record.path(failure.member.process)
+    console, member = session.console, failure.member
+    log = member and record.path(member.process)
     left_out = record.data.get("left_out")
-    text = explain(failure, job.way, log, left_out, members)
-    if failure.kind == "asked":
-        first, *others = text.split("\n")
-        text = "\n".join([first + asked_after(job, members, world), *others])
-    text += f"\n{words}" if words else ""
-    record.write(status=failure.status, cause=text, ended=world.time())
-    session.console.end_progress()
-    session.console.say(text, sign="asked" if failure.kind == "asked" else "bad")
+
+    def told(repeats=True):
+        text = explain(failure, job.way, log, left_out, members, repeats)
+        if failure.kind == "asked":
+            first, *others = text.split("\n")
+            text = "\n".join([first + asked_after(job, members, world), *others])
+        return text + (f"\n{words}" if words else "")
+
+    record.write(status=failure.status, cause=told(), ended=world.time())
+    console.end_progress()
+    is_above = member and console.stand_above(member.process, member.said.worth_showing()[0])
+    text = told(repeats=not is_above)
+    if console.has_frames:
+        is_check = job.options.check
+        last = kept(record) if failure.kind == "asked" else verdict(failure, members, is_check)
+        text += f"\n{last}"
+    console.say(text, sign="asked" if failure.kind == "asked" else "bad")
     return failure.status
+
+
+def kept(record):
+    """What is left of a job that somebody has stopped."""
+    if record.folder:
+        return f"kept: what the program has saved, and the logs in {record.folder}"
+    return "kept: only what the program has saved; --job-dir DIR keeps logs, too"
 
 
 def pause(seconds, requests, world):

@@ -1,11 +1,13 @@
 """Handle what happens during a try, one event at a time."""
 
 import queue
+import re
 import signal
 
 from gluon_launch.job.statuses import UNREACHABLE, USAGE
 from gluon_launch.remote.protocol import SILENCE_S
 from gluon_launch.starting import allocation
+from gluon_launch.telling.progress import workers
 from gluon_launch.watching.flow import Flow
 from gluon_launch.watching.limits import Limits
 from gluon_launch.watching.links import Links
@@ -76,14 +78,29 @@ class Watch:
     def phase(self):
         """What is done while the processes do not run: for the bottom of a terminal."""
         if self.is_ending:
-            return "ending"
+            return self.ending()
         if self.limits.running_since is None:
             return self.limits.phase or "starting"
         nodes = self.registration
-        late = [str(p) for p in self.job.processes[1:] if p.name not in nodes.arrived]
+        late = [p for p in self.job.processes[1:] if p.name not in nodes.arrived]
         if nodes.has_workers() and not nodes.complete:
-            return f"waiting for {', '.join(late)} to import MXNet and make its store"
-        return ""
+            ranks = [p.rank for p in late if p.role == "worker"]
+            names = [workers(ranks)] if ranks else map(str, late)
+            return f"waiting for {', '.join(names)} to import MXNet and make its store"
+        if self.members.has_spoken:
+            return ""
+        if nodes.complete:
+            return "no output yet: all workers have found each other"
+        is_python = re.search(r"\bpython[\d.]*(\s|$)", " ".join(self.job.command))
+        loaded = "Python and MXNet are" if is_python else "the program is"
+        return f"no output yet: {loaded} being loaded"
+
+    def ending(self):
+        """For what the end of a try waits."""
+        ranks = [member.process.rank for member in self.members.living("worker")]
+        if ranks:
+            return f"waiting for {workers(ranks)} to end"
+        return "all workers have ended: ending the rest"
 
     def wait(self, seconds, role=None):
         """Handle events until no process of this role is left on any host that can be reached."""
@@ -105,7 +122,8 @@ class Watch:
         end = self.world.monotonic() + ANSWER_S
         while len(answers) < len(orders):
             silent = [str(c.host) for c in orders if c not in answers]
-            self.limits.phase = f"waiting for an answer of {', '.join(silent)}"
+            what = "checking" if kind == "exit" else "waiting for an answer of"
+            self.limits.phase = f"{what} {', '.join(silent)}"
             connection, report = self.step()
             self.outcome.raise_failure()
             if self.world.monotonic() > end:
@@ -126,10 +144,22 @@ class Watch:
             self.members.signal(number, workers)
             return
         outcome.is_asked = True
+        name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
         if outcome.is_done or (outcome.failure and number == signal.SIGINT):  # all is ending anyway
+            self.console.answer(f"{name}: ending all processes at once")
             self.members.stop(0)
         else:
+            self.console.answer(f"{name}: stopping the job{self.who_saves()}")
             outcome.fail(f"stopped by {signal.Signals(number).name}", 128 + number, kind="asked")
+
+    def who_saves(self):
+        """For which workers a stop that was asked for waits, and for how long."""
+        ranks = [member.process.rank for member in self.members.living("worker")]
+        if not ranks:
+            return ""
+        have = "have" if len(ranks) > 1 else "has"
+        limit = f"{self.job.options.grace:g} s to save and end (--grace)"
+        return f": {workers(ranks)} {have} {limit}; Ctrl-C again ends all at once"
 
     def take_line(self, connection, name, stream, text, end):
         """A line of a process; the scheduler's may be ps-lite's own, which few want to see."""
