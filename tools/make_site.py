@@ -22,7 +22,7 @@ SITE = ROOT / "build" / "site"
 PYTHON = ROOT / ".venv" / "bin" / "python"
 PAGES = ("README.md", "RESULTS.md", "docs/*.md", "notebooks/*.md", "notebooks/*.ipynb")
 PAGES += ("benchmarks/*.md", "CHANGELOG.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md")
-HIDDEN, SHOWN = ".github/", "github/"  # web servers do not hand out hidden folders
+DOT_GITHUB, GITHUB = ".github/", "github/"  # web servers do not hand out hidden folders
 LESSON = "cifar10_dist/*.py"  # shown even where no page leads to it
 HELP = {
     "cifar10_dist": ("cifar10_dist/cifar10_dist.py", "--help"),
@@ -60,8 +60,8 @@ ORPHAN = "---\norphan: true\n---\n"  # a page that no other comes before or afte
 FILES = "<!-- files -->"  # in the page of source files
 ARCHIVE = "lesson.tar.gz"  # the project, to download from the site
 GET_IT = f"""\
-Type them in the project's folder. To get it, download
-<a href="{ARCHIVE}">{ARCHIVE}</a> (1 MB), and unpack it: `tar xf {ARCHIVE}`, `cd lesson`."""
+Without `git clone`: download <a href="{ARCHIVE}">{ARCHIVE}</a> (1 MB), unpack it
+(`tar xf {ARCHIVE}`), and type the commands in its folder, `lesson`."""
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[)#])")
 SHOWN = re.compile(r"(\S+, from line \d+):\s*")  # what helpers.show prints above source code
 LANGUAGES = {".py": "python", ".sbatch": "bash", ".qsub": "bash", ".sh": "bash"}
@@ -114,7 +114,7 @@ def put_together():
     pages = [path for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
     wanted = set(ROOT.glob(LESSON))
     for path in pages:
-        place = SOURCE / path.relative_to(ROOT).as_posix().replace(HIDDEN, SHOWN)
+        place = SOURCE / path.relative_to(ROOT).as_posix().replace(DOT_GITHUB, GITHUB)
         place.parent.mkdir(parents=True, exist_ok=True)
         write = write_notebook if path.suffix == ".ipynb" else write_page
         write(path, place, wanted, set(pages))
@@ -223,7 +223,7 @@ def relink(text, path, wanted, pages):
     def lead(match):
         target = (path.parent / match[0]).resolve()
         if "://" in match[0] or target in pages or not target.exists():
-            return match[0].replace(HIDDEN, SHOWN)
+            return match[0].replace(DOT_GITHUB, GITHUB)
         if target.suffix in (".svg", ".csv"):
             copy = SOURCE / target.relative_to(ROOT)
             copy.parent.mkdir(parents=True, exist_ok=True)

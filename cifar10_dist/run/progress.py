@@ -193,11 +193,12 @@ class Progress:
         self.say(f"Parameters: {sum(learned)}\nPeak memory: {peak_mb:.1f} MB")
 
     def say(self, line):
-        """Print a line where the bar does not overwrite it."""
-        if self._bar is not None:
+        """Print a line where the bar does not overwrite it; the launcher has rows for bars."""
+        is_in_the_way = self._bar is not None and not environment.shows_progress()
+        if is_in_the_way:
             self._bar.clear()
         report(line)
-        if self._bar is not None:
+        if is_in_the_way:
             self._bar.refresh()
 
     def close(self):

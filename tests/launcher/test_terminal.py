@@ -87,13 +87,15 @@ def test_a_failure_is_framed_and_what_our_own_stop_makes_shells_say_is_not_shown
 
 
 def test_ctrl_c_ends_what_is_drawn(tmp_path):
-    act = "trap 'sleep 1; exit 75' TERM; echo up; while :; do sleep 0.1; done"
+    cut = 'printf "Epoch 0:  12%%|#   | 3/24 [00:02<00:17]" >&2'
+    act = f"trap 'sleep 1; {cut}; exit 75' TERM; echo up; while :; do sleep 0.1; done"
     job = on_terminal(tmp_path, shell(worker0=act, worker1=act))
     job.wait_for("0]\x1b[0m up")
     job.wait_for("1]\x1b[0m up")
     job.send(INTERRUPT)
     said = seen(job)
     assert job.status == 75
+    assert "3/24" not in said  # the bar of a process that has ended
     asked = "[launch] Ctrl-C: stopping the job: workers 0-1 have 15 s to save and end"
     assert asked in said and "waiting for workers 0-1 to end · 0:0" in job.written
     said = said[said.index("[launch] ■") :]

@@ -12,7 +12,7 @@ from gluon_launch.telling import colour
 from gluon_launch.telling.bottom import DRAWN_S, Bottom
 from gluon_launch.telling.columns import width, wrapped
 from gluon_launch.telling.last_words import MOST
-from gluon_launch.telling.progress import Agreement
+from gluon_launch.telling.progress import Agreement, is_bar
 from gluon_launch.telling.writer import Writer
 
 REDRAW_S = 1  # a line that ends in \r (a progress bar) is shown at most this often
@@ -114,6 +114,8 @@ class Console:
         if self.is_stopping and STOPPED.fullmatch(text):
             return
         if self.progress and process.role == "worker":
+            if self.is_stopping and is_bar(text):  # it is over, and was seen
+                return
             text = self.progress.take(process.rank, text, end)
             if text is None:
                 return
@@ -157,6 +159,11 @@ class Console:
         """Show lines of the launcher itself if somebody looks on: they are of the moment."""
         if self.has_frames:
             self.say(text)
+
+    def room(self):
+        """How many columns a line of the launcher itself may have; None: as many as it needs."""
+        prefix = self._format("launch", "", self._err[0]).rstrip("\n")
+        return self._bottom.columns() - width(prefix) if self._bottom else None
 
     def stand_above(self, process, lines):
         """Are lines of a process still in sight, above what is shown next?"""

@@ -184,6 +184,11 @@ class Progress:
         return f"{about}{speed:.0f} samples/s"
 
 
+def is_bar(text):
+    """Is this a bar like tqdm's, and nothing else?"""
+    return BAR.fullmatch(text.strip()) is not None
+
+
 def per_second(rate):
     """A rate of a bar as a number and its unit; (0, "") without one. `1.35s/batch` is slow."""
     found = BAR_RATE.fullmatch(rate)

@@ -163,7 +163,7 @@ class Attempt:
             fixes += found.fixes
         if fixes or job.options.check:
             rows = [found.row for found in findings]
-            self.console.say(preflight.table(rows, job.way.name))
+            self.console.say(preflight.table(rows, job.way.name, self.console.room()))
         for line in preflight.about_gpus(findings):
             self.console.say(line)
         if fixes:

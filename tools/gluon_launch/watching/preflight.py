@@ -127,10 +127,14 @@ def few(hosts):
     return ", ".join(hosts[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def table(rows, launcher):
-    """Rows of words under `COLUMNS`, aligned; `launcher` is what reached the hosts."""
+def table(rows, launcher, room=None):
+    """Rows of words under `COLUMNS`, aligned; `launcher` is what reached the hosts.
+
+    They are closer to each other where there is not room for so many columns of a terminal.
+    """
     rows = [[launcher if column == "reached" else column for column in COLUMNS], *rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
+    gap = " " if room and sum(widths) + 2 * (len(widths) - 1) > room else "  "
     return "\n".join(
-        "  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in rows
+        gap.join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in rows
     )

@@ -122,7 +122,8 @@ class Watch:
         end = self.world.monotonic() + ANSWER_S
         while len(answers) < len(orders):
             silent = [str(c.host) for c in orders if c not in answers]
-            self.limits.phase = f"waiting for an answer of {', '.join(silent)}"
+            what = "checking" if kind == "exit" else "waiting for an answer of"
+            self.limits.phase = f"{what} {', '.join(silent)}"
             connection, report = self.step()
             self.outcome.raise_failure()
             if self.world.monotonic() > end:
