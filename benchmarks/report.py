@@ -277,7 +277,8 @@ def verdict(row):
 def draw(rows, path):
     """Draw each ratio in columns: what it compares, its number, its interval, and both as a dot.
 
-    Rows of one heading stand together; those of which less is better come last.
+    Rows of one heading stand together; those of which less is better come last. Where each row
+    would have a heading of its own, there are no headings.
     """
     plt = plotting("ratios")
     from matplotlib.ticker import LogLocator
@@ -286,29 +287,33 @@ def draw(rows, path):
     heads = list(dict.fromkeys(map(heading, rows)))
     heads.sort(key=lambda head: head == LESS)
     lines, place = [], 0.0  # the middle of each line, in lines of text, and what it holds
+    has_heads = len(heads) < len(rows)
     for head in heads:
-        lines.append((place + 0.9, head))
-        place += 1.6
+        if has_heads:
+            lines.append((place + 0.9, head))
+            place += 1.6
         for row in (row for row in rows if heading(row) == head):
-            title = textwrap.wrap(PREFIX.sub("", row["title"]), 32)
+            title = PREFIX.sub("", row["title"]) if has_heads else row["title"]
+            title += f" ({LESS.lower()})" * (head == LESS and not has_heads)
+            title = textwrap.wrap(title, 32)
             height = len(title) + 0.5
             lines.append((place + height / 2, (row, "\n".join(title))))
             place += height
     used = [kind for kind in MARKS if kind in {verdict(row) for row in rows}]
-    above, below = 0.55, 0.45 + 0.2 * math.ceil(len(used) / 2)  # inches
-    size = 6.6, above + 0.17 * (place or 1) + below
+    above, below = 0.6, 0.45 + 0.22 * math.ceil(len(used) / 2)  # inches
+    size = 7.2, above + 0.18 * (place or 1) + below
     figure = plt.figure(figsize=size)
     room = 0.66, below / size[1], 0.31, 1 - (above + below) / size[1]
     axis = figure.add_axes(room, xscale="log", ylim=(place or 1, 0), yticks=[])
     across = blended_transform_factory(figure.transFigure, axis.transData)
-    words = {"transform": across, "va": "center_baseline", "fontsize": 9}
+    words = {"transform": across, "va": "center_baseline", "fontsize": 10}
     columns = (0.01, "left"), (0.43, "right"), (0.61, "right")  # what, ratio, interval
     for (x, side), name in zip(columns, ("what was compared", "ratio", "95 % interval")):
-        head = {"ha": side, "fontsize": 9, "fontweight": "bold"}
+        head = {"ha": side, "fontsize": 10, "fontweight": "bold"}
         figure.text(x, 1 - 0.3 / size[1], name, **head)
     for place, held in lines:
         if isinstance(held, str):
-            axis.text(0.01, place, held, **{**words, "fontsize": 10, "fontweight": "bold"})
+            axis.text(0.01, place, held, **words, fontweight="bold")
             continue
         row, title = held
         value, low, high = (float(row[k]) for k in ("ratio", "low", "high"))
@@ -325,12 +330,12 @@ def draw(rows, path):
     axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.xaxis.set_major_formatter("{x:g}")
     axis.xaxis.set_minor_formatter("")
-    axis.tick_params(top=True, labeltop=True, labelsize=9)
+    axis.tick_params(top=True, labeltop=True, labelsize=10)
     for side in ("left", "right"):
         axis.spines[side].set_visible(False)
-    figure.text(0.97, 1 - 0.12 / size[1], "more is better ▶", ha="right", va="top", fontsize=9)
+    figure.text(0.97, 1 - 0.12 / size[1], "more is better ▶", ha="right", va="top", fontsize=10)
     marks = [axis.plot([], [], MARKS[k][0], **filled_with(k, MARKS[k][1]))[0] for k in used]
-    told = {"loc": "lower left", "frameon": False, "fontsize": 9, "ncol": 2, "handletextpad": 0.2}
+    told = {"loc": "lower left", "frameon": False, "fontsize": 10, "ncol": 2, "handletextpad": 0.2}
     figure.legend(marks, [MARKS[k][2] for k in used], bbox_to_anchor=(0, 0), **told)
     figure.savefig(path, metadata={"Date": None}, facecolor="white")
     plt.close(figure)
