@@ -124,9 +124,7 @@ def write_down(log, *command, **env):
     status, said = run(*command, **env)
     log.write_text(" ".join(map(str, command)) + "\n" + said, encoding="utf-8")
     if status != 0:
-        print(
-            f"make setup: Horovod could not be built or installed: see {log}", file=sys.stderr
-        )
+        print(f"make setup: Horovod could not be built or installed: see {log}", file=sys.stderr)
         sys.exit(1)
 
 
