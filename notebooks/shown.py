@@ -71,6 +71,6 @@ def coloured(text, lexer):
 def command_box(command):
     """Return a command in a box: a click selects it whole, and the site has a button to copy it."""
     look = "border-left:4px solid #0072B2;white-space:pre-wrap;overflow-wrap:anywhere;"
-    look += "user-select:all"
+    look += "padding-right:48px;font-size:13px;user-select:all"  # room for the site's copy button
     box = f'<pre class="shown" style="{look}">{html.escape(command, quote=False)}</pre>'
     return Shown(f'{style_of_code()}<div><div class="highlight">{box}</div></div>', command)

@@ -317,6 +317,7 @@ def test_outputs_are_free_of_warnings_errors_and_machine_paths(name):
             assert not host, output.text
         for text in [cell.source, *texts_of(cell)]:
             assert not MACHINE_PATH.search(text), text
+            assert "# noqa" not in text
     for text in prose(committed(name)):
         assert not MACHINE_PATH.search(text), text
 
