@@ -6,7 +6,7 @@ from helpers import figure
 from plots import COLOURS
 
 
-def gpus_of_workers(placed, shares, num_gpus, alt):
+def gpus_of_workers(placed, shares, num_gpus, title):
     """Draw the GPUs of each host as squares, in the colour of the worker that takes them.
 
     Parameters
@@ -15,6 +15,10 @@ def gpus_of_workers(placed, shares, num_gpus, alt):
         Host to names of processes.
     shares : dict
         Name of a worker to the numbers of its GPUs.
+    num_gpus : int
+        Of each host.
+    title : str
+        What the picture shows; its alternative text, too.
     """
     fig, ax = plt.subplots(figsize=(6.4, 0.7 + 0.45 * len(placed)))
     for row, names in enumerate(placed.values()):
@@ -30,4 +34,5 @@ def gpus_of_workers(placed, shares, num_gpus, alt):
     ax.set_yticks(range(len(placed)))
     ax.set_yticklabels(placed)
     ax.invert_yaxis()
-    figure(fig, alt)
+    ax.set_title(title, fontsize=9)
+    figure(fig, title)
