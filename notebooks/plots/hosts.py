@@ -26,7 +26,7 @@ def gpus_of_workers(placed, shares, num_gpus, title):
             numbers = list(shares[name])
             ax.barh(row, len(numbers) - 0.06, 0.8, left=numbers[0] - 0.47, color=COLOURS[place])
             middle = sum(numbers) / len(numbers)
-            ink = "black" if place == 1 else "white"
+            ink = "black" if place else "white"
             ax.text(middle, row, name, va="center", ha="center", color=ink)
     ax.set(
         xlabel="number of the GPU on its host", xticks=range(num_gpus), xlim=(-0.6, num_gpus - 0.4)
