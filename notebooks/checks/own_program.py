@@ -24,11 +24,11 @@ LOGS = {
 }
 CAUSES = {
     "A": "BatchNorm's statistics were not averaged",
-    "B": "an empty share was skipped",
+    "B": "an empty part was skipped",
     "C": "the rest of the division is never seen",
     "D": "one worker has fewer batches",
 }
-CASES = "200/30", "61/30", "7/3"  # examples and batch size; the last leaves shares empty
+CASES = "200/30", "61/30", "7/3"  # examples and batch size; the last leaves parts empty
 
 
 def logs():

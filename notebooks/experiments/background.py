@@ -1,5 +1,6 @@
 """A command in the background, in the project's folder: to watch it, stop it, read its output."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -15,14 +16,14 @@ class Job:
 
     def __init__(self, *words):
         command = [sys.executable if word == "python" else str(word) for word in words]
-        # Opened to append: the command writes at the end, wherever lines() has read to.
-        self._log = tempfile.TemporaryFile("a+", encoding="utf-8")  # noqa: SIM115
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(command, cwd=ROOT, stdout=self._log, stderr=self._log)
 
     def lines(self, *wanted):
         """Return the lines written so far; with words, only lines that hold one of them."""
-        self._log.seek(0)
-        text = self._log.read().replace(f"{ROOT}/", "")
+        # Without a seek: the command writes where the file stands.
+        content = os.pread(self._log.fileno(), os.fstat(self._log.fileno()).st_size, 0)
+        text = content.decode(errors="replace").replace(f"{ROOT}/", "")
         return [s for s in text.splitlines() if not wanted or any(word in s for word in wanted)]
 
     def wait_for(self, words):

@@ -114,10 +114,8 @@ def main(kind, path):
             batch = order[first : first + BATCH_SIZE]
             mine = batch[slice(*step4.split_range(len(batch), store.num_workers, store.rank))]
             parts = split(ctx, *(array[mine] for array in data))
-            w = data[2][mine]
-            counted = w.sum() if kind == "weighted" else (w > 0.5).sum()
-            count = float(step4.sum_over_workers(store, [counted])[0])
-            count = count if kind == "weighted" else max(count, 1)
+            w = data[2][batch]  # of all workers
+            count = w.sum() if kind == "weighted" else max((w > 0.5).sum(), 1)
             with autograd.record():
                 if is_job:
                     losses = [loss_of_part(net, kind, *part, len(batch), count) for part in parts]

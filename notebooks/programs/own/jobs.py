@@ -9,6 +9,10 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from IPython.display import display
+
+from shown import command_box
+
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[2]
 STALLED = 124  # of the launcher
@@ -59,7 +63,9 @@ def job(program, *options, workers=0, launcher=(), also="", quiet=False):
     if workers:
         launch = ["python", ROOT / "tools/launch.py", "-n", workers, "-s", 1, "--no-prepare"]
         words = [*launch, *launcher, *words]
-    shown = " ".join(_plain(str(word)) for word in words)
+    python = sys.executable.replace(f"{ROOT}{os.sep}", "")
+    python = "python" if os.path.isabs(python) else python
+    typed = [python if word == "python" else str(word) for word in words]
     real = [str(word).replace("scratch/", f"{_scratch().name}/") for word in words]
     command = [sys.executable if word == "python" else word for word in real]
     if workers:
@@ -84,7 +90,8 @@ def job(program, *options, workers=0, launcher=(), also="", quiet=False):
     if done.returncode:
         lines.append(f"exit status {done.returncode}")
     if not quiet:
-        print("\n".join([f"$ {shown}", *map(_plain, lines)]))
+        display(command_box(" ".join(map(_plain, typed))))
+        print("\n".join(map(_plain, lines)))
     return result
 
 

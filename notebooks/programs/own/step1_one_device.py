@@ -1,4 +1,4 @@
-"""Train LeNet on handwritten digits, on one device."""
+"""Learn handwritten digits, on one device."""
 
 import argparse
 

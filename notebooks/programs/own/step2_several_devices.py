@@ -1,4 +1,4 @@
-"""Train LeNet on handwritten digits, on several devices."""
+"""Learn handwritten digits, on several devices."""
 
 import argparse
 

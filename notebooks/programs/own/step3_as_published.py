@@ -1,4 +1,4 @@
-"""Train LeNet on handwritten digits, on several workers as published: with its mistakes."""
+"""Learn handwritten digits, on several workers as published: with its mistakes."""
 
 import argparse
 

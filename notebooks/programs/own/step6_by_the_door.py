@@ -1,4 +1,4 @@
-"""Train LeNet on handwritten digits, on any number of workers, and restart it: by gluon_dist."""
+"""Learn handwritten digits, on any number of workers, and restart it: by gluon_dist."""
 
 import argparse
 

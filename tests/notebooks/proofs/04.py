@@ -26,7 +26,8 @@ for job_of_some in (usual, means, batch_norm, killed, *right.values()):
     assert len(set(last(job_of_some, 1))) == len(set(last(job_of_some, 2))) == 1
 assert max(distance(str(count), "alone") for count in right) < 1e-4
 assert {seen(job_of_some) for job_of_some in right.values()} == {1202}
-assert min(far["usual size"], far["mean of means"]) > 1e-2
+assert min(far["usual size"], far["mean of means"]) > 1e-2 > TOLERANCE
+assert distance("rate1", "rate2") > 1e-3  # of a rate with which no test can tell
 assert [len(epoch) for epoch in right.values() for epoch in epoch.epochs.values()] == [
     *[1] * 3,
     *[2] * 3,
