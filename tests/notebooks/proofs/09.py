@@ -25,3 +25,4 @@ for key in ("weight", "scale"):
     assert ways["alone"][0][-1][key] != ways["alone"][1][-1][key]
 assert {line["sent as"] for rank in ways["together"] for line in rank} == {"float32"}
 assert sixteen_bits.refusal(mx.nd.FullyConnected, *shapes, num_hidden=4, **no_bias)
+assert np.isnan(ones.mean().asscalar()) and ones.astype("float32").mean().asscalar() == 1

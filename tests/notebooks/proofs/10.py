@@ -22,3 +22,4 @@ assert gammas and all((gamma == 1).all() for gamma in gammas)
 assert abs(witness - scores).max() < 1e-4 * abs(scores).max() and same == NUM_SCORED
 saved = json.loads(pytorch_side.SAVED.read_text())["split"]["result"]
 assert [len(part) for part in saved] == [11, 11] and saved[0][0] == saved[1][-1] == 0
+assert l2 == 2 and adam[0] < adam[1]  # Gluon's epsilon comes before the correction
