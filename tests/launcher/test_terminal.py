@@ -271,3 +271,23 @@ def test_the_last_lines_of_a_worker_are_said_again_only_if_others_stand_below_th
         "[launch] └ the job failed with status 3; worker 0 was",
         " " * 11 + "stopped",
     ]
+
+
+def test_a_job_that_starts_again_says_which_try_it_is_and_counts_its_time_anew(tmp_path):
+    fail = "echo up; printf 'Epoch 7:  12%%|#   | 3/24 [00:02<00:17]\\r' >&2; sleep 2.5; exit 3"
+    act = f"[ $LAUNCH_ATTEMPT = 2 ] || {{ {fail}; }}; echo again; sleep 1.5"
+    job = on_terminal(
+        tmp_path,
+        "--max-restarts",
+        "1",
+        "--min-uptime",
+        "0",
+        "-s",
+        "0",
+        shell(worker0=act, other="sleep 4"),
+    )
+    text = seen(job)
+    first, second = job.written.split("restarting (try 2, 1 of 1")
+    assert job.status == 0 and "ended well in" in text
+    assert "worker 0  Epoch 7" in first and "Epoch 7" not in second
+    assert "2 workers · try 2 · 0:01" in second and "2 workers · 0:02" in first
