@@ -35,6 +35,11 @@ class Row:
     left: str = ""
     rate: str = ""
 
+    def place(self):
+        """How far it is: by the first number in its words, such as that of an epoch."""
+        number = re.search(r"\d+", self.what)
+        return int(number[0]) if number else -1, -1 if self.percent is None else self.percent
+
     def is_near(self, other):
         """Is another one's bar of the same kind, and nearly as long?"""
         if self.percent is None or other.percent is None:
@@ -160,10 +165,10 @@ class Progress:
             rate = _rate(rows) if len(rows) < len(self.bars) or not self._speed() else ""
             pieces += [(row.what, IN_BRACKETS, plain), ("", BAR_FIRST, ""), (row.done, COUNT, "")]
             pieces += [(rate, RATE, ""), (left, TIME_LEFT, "")]
-        others = [each for each in self.bars.values() if each.what == row.what]
+        first = max(self.bars.values(), key=Row.place)
         if self.slow in ranks:
             pieces.append(("<- the others wait", 0, ""))
-        elif row.percent is not None and not row.is_near(max(others, key=lambda r: r.percent or 0)):
+        elif not row.is_near(first) and row.place() < first.place():
             pieces.append(("<- behind", 0, ""))
         room = columns - width(joined(pieces, "  ")) - 2
         wide = next((each for each in BAR_WIDTHS if each <= room), 0)
