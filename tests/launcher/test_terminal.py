@@ -101,7 +101,7 @@ def test_ctrl_c_ends_what_is_drawn(tmp_path):
     said = said[said.index("[launch] ■") :]
     told = r"\[launch\] ■ stopped by SIGINT after \d+ s: all workers saved on request\n"
     assert re.match(told + r"\[launch\] │ hint: it stopped on request and has saved", said)
-    assert "[launch] └ kept: only what the program has saved; --job-dir DIR" in said
+    assert "[launch] └ kept: what the program has saved; --job-dir DIR" in said
 
 
 @pytest.mark.parametrize(
