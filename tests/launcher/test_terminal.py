@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import threading
 
 import pytest
 from screen import INTERRUPT, OnTerminal, Screen
@@ -61,7 +62,7 @@ def test_lines_scroll_above_what_the_job_does_now(tmp_path, columns):
         assert "5/10  0:01 left" in job.written
         assert "2 workers · 0:0" in job.written and "· 809 samples/s" in job.written
     else:
-        assert "no output yet: Python and … · 0:0" in job.written
+        assert "no output yet: Python and ... · 0:0" in job.written
         assert "5/10  0:01 left" in job.written
     for sign in ("%|", "left", "━", "·"):
         assert sign not in text
@@ -217,7 +218,7 @@ def test_workers_near_each_other_share_a_row_and_who_lags_has_one_of_his_own():
 
 def test_of_a_row_that_is_too_long_the_bar_goes_first_then_the_rate_then_what_is_in_brackets():
     shown = []
-    for columns in range(120, 9, -1):
+    for columns in range(120, 11, -1):
         row = rows_of([bar(50), bar(30)], columns)[1]
         assert len(row) <= columns
         shown += [row] * (row not in shown)
@@ -230,7 +231,7 @@ def test_of_a_row_that_is_too_long_the_bar_goes_first_then_the_rate_then_what_is
         f"{first}  {last}",
         f"{first}  50/100",
     ]
-    assert {*" ".join(shown[7:]).split()} <= {*f"{first} …".split()}  # whole words
+    assert {*" ".join(shown[7:]).split()} <= {*f"{first} ...".split()}  # whole words
 
 
 def test_a_slow_bar_and_a_fast_one_have_the_same_unit():
@@ -293,3 +294,22 @@ def test_a_job_that_starts_again_says_which_try_it_is_and_counts_its_time_anew(t
     assert job.status == 0 and "ended well in" in text
     assert "worker 0  Epoch 7" in first and "Epoch 7" not in second
     assert "2 workers · try 2 · 0:01" in second and "2 workers · 0:02" in first
+
+
+def test_rows_are_drawn_while_workers_begin_and_end_their_bars():
+    progress, is_over = Progress(50, began=0), threading.Event()
+
+    def take():
+        while not is_over.is_set():
+            for rank in range(50):
+                progress.take(rank, bar(rank), "\r")
+            for rank in range(50):
+                progress.take(rank, "  ", "\r")
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    try:
+        assert all(progress.rows(1, PLAIN_SIGNS) for _ in range(1000))
+    finally:
+        is_over.set()
+        thread.join()
