@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import threading
 
 import pytest
 from screen import INTERRUPT, OnTerminal, Screen
@@ -61,7 +62,7 @@ def test_lines_scroll_above_what_the_job_does_now(tmp_path, columns):
         assert "5/10  0:01 left" in job.written
         assert "2 workers · 0:0" in job.written and "· 809 samples/s" in job.written
     else:
-        assert "no output yet: Python and … · 0:0" in job.written
+        assert "no output yet: Python and ... · 0:0" in job.written
         assert "5/10  0:01 left" in job.written
     for sign in ("%|", "left", "━", "·"):
         assert sign not in text
@@ -101,7 +102,7 @@ def test_ctrl_c_ends_what_is_drawn(tmp_path):
     said = said[said.index("[launch] ■") :]
     told = r"\[launch\] ■ stopped by SIGINT after \d+ s: all workers saved on request\n"
     assert re.match(told + r"\[launch\] │ hint: it stopped on request and has saved", said)
-    assert "[launch] └ kept: only what the program has saved; --job-dir DIR" in said
+    assert "[launch] └ kept: what the program has saved; --job-dir DIR" in said
 
 
 @pytest.mark.parametrize(
@@ -210,12 +211,14 @@ def test_workers_near_each_other_share_a_row_and_who_lags_has_one_of_his_own():
     _, all_but_one, last = rows_of([*map(bar, (50, 50, 50))], slow=1)
     assert all_but_one.startswith("  workers 0, 2  Epoch 3")
     assert last.startswith("  worker 1  Epoch 3") and last.endswith("<- the others wait")
+    _, before, ahead = rows_of([bar(99), bar(5, "Epoch 4 (5 of 5)")], 120)
+    assert before.endswith("0:24 left  <- behind") and ahead.endswith("0:24 left")
     assert len(rows_of([bar(10 * (n % 10)) for n in range(40)])) <= 10
 
 
 def test_of_a_row_that_is_too_long_the_bar_goes_first_then_the_rate_then_what_is_in_brackets():
     shown = []
-    for columns in range(120, 9, -1):
+    for columns in range(120, 11, -1):
         row = rows_of([bar(50), bar(30)], columns)[1]
         assert len(row) <= columns
         shown += [row] * (row not in shown)
@@ -228,7 +231,7 @@ def test_of_a_row_that_is_too_long_the_bar_goes_first_then_the_rate_then_what_is
         f"{first}  {last}",
         f"{first}  50/100",
     ]
-    assert {*" ".join(shown[7:]).split()} <= {*f"{first} …".split()}  # whole words
+    assert {*" ".join(shown[7:]).split()} <= {*f"{first} ...".split()}  # whole words
 
 
 def test_a_slow_bar_and_a_fast_one_have_the_same_unit():
@@ -271,3 +274,42 @@ def test_the_last_lines_of_a_worker_are_said_again_only_if_others_stand_below_th
         "[launch] └ the job failed with status 3; worker 0 was",
         " " * 11 + "stopped",
     ]
+
+
+def test_a_job_that_starts_again_says_which_try_it_is_and_counts_its_time_anew(tmp_path):
+    fail = "echo up; printf 'Epoch 7:  12%%|#   | 3/24 [00:02<00:17]\\r' >&2; sleep 2.5; exit 3"
+    act = f"[ $LAUNCH_ATTEMPT = 2 ] || {{ {fail}; }}; echo again; sleep 1.5"
+    job = on_terminal(
+        tmp_path,
+        "--max-restarts",
+        "1",
+        "--min-uptime",
+        "0",
+        "-s",
+        "0",
+        shell(worker0=act, other="sleep 4"),
+    )
+    text = seen(job)
+    first, second = job.written.split("restarting (try 2, 1 of 1")
+    assert job.status == 0 and "ended well in" in text
+    assert "worker 0  Epoch 7" in first and "Epoch 7" not in second
+    assert "2 workers · try 2 · 0:01" in second and "2 workers · 0:02" in first
+
+
+def test_rows_are_drawn_while_workers_begin_and_end_their_bars():
+    progress, is_over = Progress(50, began=0), threading.Event()
+
+    def take():
+        while not is_over.is_set():
+            for rank in range(50):
+                progress.take(rank, bar(rank), "\r")
+            for rank in range(50):
+                progress.take(rank, "  ", "\r")
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    try:
+        assert all(progress.rows(1, PLAIN_SIGNS) for _ in range(1000))
+    finally:
+        is_over.set()
+        thread.join()

@@ -4,14 +4,15 @@ import re
 import unicodedata
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+WORD = re.compile(r"( *)(\S+)")
 LEAST = 16  # columns of text beside an indentation; with fewer there is no indentation
 
 
 def width(text):
     """How many columns a text takes."""
-    if text.isascii() and "\x1b" not in text:
-        return len(text)
-    plain = COLOUR.sub("", text)
+    plain = COLOUR.sub("", text) if "\x1b" in text else text
+    if plain.isascii():
+        return len(plain)
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in plain
@@ -36,25 +37,23 @@ def wrapped(prefix, text, columns, following=None):
     list of str
         A word that is longer than a row stays whole: the terminal breaks it, so it can be copied.
     """
+    before = width(prefix)
     if "\t" in text:
-        text = text.expandtabs() if width(prefix + text.expandtabs()) <= columns else text
-        text = text.replace("\t", "  ")
-    if width(prefix) + width(text) <= columns:
+        whole = text.expandtabs()
+        text = whole if before + width(whole) <= columns else text.replace("\t", "  ")
+    if before + width(text) <= columns:
         return [prefix + text]
     own = text[: len(text) - len(text.lstrip(" "))]
-    if following is None:
-        following = " " * width(prefix)
-    indent = following + own
+    indent = (" " * before if following is None else following) + own
     if columns - width(indent) < LEAST:
         indent = ""
-    rows, row, is_empty = [], prefix + own, True
-    for gap, word in re.findall(r"( *)(\S+)", text[len(own) :]):
-        if is_empty:
-            row += word
-        elif width(row) + len(gap) + width(word) <= columns:
-            row += gap + word
+    rows, row, taken, is_empty = [], prefix + own, before + len(own), True
+    for gap, word in WORD.findall(text, len(own)):
+        more = width(word)
+        if is_empty or taken + len(gap) + more <= columns:
+            gap = "" if is_empty else gap
+            row, taken, is_empty = row + gap + word, taken + len(gap) + more, False
         else:
             rows.append(row)
-            row = indent + word
-        is_empty = False
+            row, taken = indent + word, width(indent) + more
     return [*rows, row]

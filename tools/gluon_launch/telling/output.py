@@ -114,7 +114,7 @@ class Console:
         if self.is_stopping and STOPPED.fullmatch(text):
             return
         if self.progress and process.role == "worker":
-            if self.is_stopping and is_bar(text):  # it is over, and was seen
+            if self.is_stopping and end == "\n" and is_bar(text):  # it is over, and was seen
                 return
             text = self.progress.take(process.rank, text, end)
             if text is None:

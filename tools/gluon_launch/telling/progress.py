@@ -13,6 +13,7 @@ BAR = re.compile(
     r"\[[\d:]+<(?P<left>[\d:?]+)(?:, +(?P<rate>[\d.]+ ?[^\s\],]+))?[^\]]*\]"
 )
 BAR_RATE = re.compile(r"(?P<number>[\d.]+)(?: ?(?P<unit>[^\d\s/]+)/s|s/(?P<slow>\S+))")
+MORE = " ..."  # behind what was cut
 SAMPLES = "samples"  # the unit of rates that can be added up
 ACCURACY = re.compile(r"Epoch (\d+): Test_acc ")
 SLOW = re.compile(r"worker (\d+) takes .*: all wait for it")  # of gluon_dist's own programs
@@ -34,6 +35,11 @@ class Row:
     done: str = ""
     left: str = ""
     rate: str = ""
+
+    def place(self):
+        """How far it is: by the first number in its words, such as that of an epoch."""
+        number = re.search(r"\d+", self.what)
+        return int(number[0]) if number else -1, -1 if self.percent is None else self.percent
 
     def is_near(self, other):
         """Is another one's bar of the same kind, and nearly as long?"""
@@ -110,16 +116,17 @@ class Progress:
 
         `signs` are the characters for (the full part of a bar, the rest, a point between words).
         """
-        found = [self._head(now, f" {signs[2]} ", columns)]
-        groups = self._groups()
+        bars = dict(self.bars)  # this is another thread than that of `take`
+        found = [self._head(bars, now, f" {signs[2]} ", columns)]
+        groups = self._groups(bars)
         for ranks in groups[:MOST_ROWS]:
-            found.append(self._row(ranks, signs, columns))
+            found.append(self._row(bars, ranks, signs, columns))
         more = sum(map(len, groups[MOST_ROWS:]))
         if more:
             found.append(fitted([(f"  and {more} more workers", 0, "")], "", columns))
         return found
 
-    def _head(self, now, between, columns):
+    def _head(self, bars, now, between, columns):
         """The line on the job."""
         tries = [(f"try {self.number}", 0, "")] * (self.number > 1)
         time = clock(now - self.began)
@@ -129,26 +136,26 @@ class Progress:
             return fitted([(phase, 0, ""), *tries, (time, 0, "")], between, columns)
         who = f"{self.num_workers} worker{'s' * (self.num_workers > 1)}"
         pieces = [(f"{who} {self.where}".strip(), IN_BRACKETS, who), *tries, (time, 0, "")]
-        if self.position and not self.bars:  # a bar is newer
+        if self.position and not bars:  # a bar is newer
             pieces.append((self.position, BAR_FIRST, ""))
-        pieces.append((self._speed(), RATE, ""))
+        pieces.append((self._speed(bars), RATE, ""))
         return fitted(pieces, between, columns)
 
-    def _groups(self):
+    def _groups(self, bars):
         """The ranks that share a row: those whose bars are near each other, save the slow one."""
         groups = []
-        for rank, row in sorted(self.bars.items(), key=lambda item: -(item[1].percent or 0)):
+        for rank, row in sorted(bars.items(), key=lambda item: -(item[1].percent or 0)):
             for group in groups:
-                if rank != self.slow != group[0] and row.is_near(self.bars[group[0]]):
+                if rank != self.slow != group[0] and row.is_near(bars[group[0]]):
                     group.append(rank)
                     break
             else:
                 groups.append([rank])
         return sorted(map(sorted, groups))
 
-    def _row(self, ranks, signs, columns):
+    def _row(self, bars, ranks, signs, columns):
         """The row of workers that are near each other: of the last of them."""
-        rows = [self.bars[rank] for rank in ranks]
+        rows = [bars[rank] for rank in ranks]
         row = min(rows, key=lambda each: each.percent or 0)
         pieces = [(f"  {workers(ranks)}", 0, "")]
         if row.percent is None:
@@ -157,13 +164,13 @@ class Progress:
             plain = re.sub(r" *\([^)]*\)", "", row.what)
             time = row.left[row.left.startswith("0") :]
             left = f"{time} left" if "?" not in time else ""
-            rate = _rate(rows) if len(rows) < len(self.bars) or not self._speed() else ""
+            rate = _rate(rows) if len(rows) < len(bars) or not self._speed(bars) else ""
             pieces += [(row.what, IN_BRACKETS, plain), ("", BAR_FIRST, ""), (row.done, COUNT, "")]
             pieces += [(rate, RATE, ""), (left, TIME_LEFT, "")]
-        others = [each for each in self.bars.values() if each.what == row.what]
+        first = max(bars.values(), key=Row.place)
         if self.slow in ranks:
             pieces.append(("<- the others wait", 0, ""))
-        elif row.percent is not None and not row.is_near(max(others, key=lambda r: r.percent or 0)):
+        elif not row.is_near(first) and row.place() < first.place():
             pieces.append(("<- behind", 0, ""))
         room = columns - width(joined(pieces, "  ")) - 2
         wide = next((each for each in BAR_WIDTHS if each <= room), 0)
@@ -172,11 +179,11 @@ class Progress:
             pieces[2] = (signs[0] * count + signs[1] * (wide - count), BAR_FIRST, "")
         return fitted(pieces, "  ", columns)
 
-    def _speed(self):
+    def _speed(self, bars):
         """Samples of all workers: those that did not tell are taken to be as fast as the others."""
-        known = {rank: per_second(row.rate) for rank, row in self.bars.items()}
+        known = {rank: per_second(row.rate) for rank, row in bars.items()}
         known = {rank: rate for rank, (rate, unit) in known.items() if unit == SAMPLES}
-        speeds = known or self.speeds
+        speeds = known or dict(self.speeds)
         if not speeds:
             return ""
         speed = sum(speeds.values()) * self.num_workers / len(speeds)
@@ -248,10 +255,11 @@ def whole_words(text, columns):
     """The beginning of a text that fits, up to the end of a word, and a sign that more follows."""
     if width(text) <= columns:
         return text
-    while text and width(text) > columns - 2:
+    room = columns - len(MORE)
+    while text and width(text) > room:
         shorter, _, _ = text.rstrip().rpartition(" ")
-        text = shorter if shorter.strip() else text[: columns - 2] if columns > 2 else ""
-    return f"{text.rstrip(' ,·|')} …" if columns > 2 else ""
+        text = shorter if shorter.strip() else text[: max(0, room)]
+    return text.rstrip(" ,·|") + MORE if room > 0 else ""
 
 
 def clock(seconds):

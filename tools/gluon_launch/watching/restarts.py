@@ -180,7 +180,7 @@ def kept(record):
     """What is left of a job that somebody has stopped."""
     if record.folder:
         return f"kept: what the program has saved, and the logs in {record.folder}"
-    return "kept: only what the program has saved; --job-dir DIR keeps logs, too"
+    return "kept: what the program has saved; --job-dir DIR keeps logs, too"
 
 
 def pause(seconds, requests, world):
