@@ -4,6 +4,7 @@ import gc
 import importlib.util
 import os
 import signal
+import sys
 from collections import defaultdict
 
 import gluon_dist  # noqa: F401  before any test imports mxnet
@@ -22,6 +23,16 @@ for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
 # A shared machine is now and then slow; in CI the examples are the same every time.
 settings.register_profile("project", deadline=None, derandomize=IN_CI)
 settings.load_profile("project")
+
+
+@pytest.fixture(autouse=True)
+def store_of_its_own():
+    """A test in this process may ask for another kind of store than the one before."""
+    yield
+    group = sys.modules.get("gluon_dist.workers.group")
+    if group:
+        group._workers = None
+
 
 seconds = defaultdict(float)
 budgets = {}

@@ -5,7 +5,6 @@ import io
 import sys
 
 from gluon_dist.common.errors import UsageError
-from gluon_dist.workers import group
 
 import mxnet as mx
 import numpy as np
@@ -53,7 +52,6 @@ def train_here(prefix, *options, status=0):
     with contextlib.ExitStack() as held:
         patch = held.enter_context(pytest.MonkeyPatch.context())
         train_tiny.shrink(patch.setattr)
-        patch.setattr(group, "_workers", None)  # an earlier test may have asked for another store
         held.enter_context(contextlib.redirect_stdout(printed))
         held.enter_context(contextlib.redirect_stderr(printed))
         try:
