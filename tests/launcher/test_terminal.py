@@ -213,6 +213,7 @@ def test_workers_near_each_other_share_a_row_and_who_lags_has_one_of_his_own():
     assert last.startswith("  worker 1  Epoch 3") and last.endswith("<- the others wait")
     _, before, ahead = rows_of([bar(99), bar(5, "Epoch 4 (5 of 5)")], 120)
     assert before.endswith("0:24 left  <- behind") and ahead.endswith("0:24 left")
+    assert "left" not in rows_of([bar(100)])[1]
     assert len(rows_of([bar(10 * (n % 10)) for n in range(40)])) <= 10
 
 

@@ -163,7 +163,7 @@ class Progress:
         else:
             plain = re.sub(r" *\([^)]*\)", "", row.what)
             time = row.left[row.left.startswith("0") :]
-            left = f"{time} left" if "?" not in time else ""
+            left = f"{time} left" if "?" not in time and row.percent < 100 else ""
             rate = _rate(rows) if len(rows) < len(bars) or not self._speed(bars) else ""
             pieces += [(row.what, IN_BRACKETS, plain), ("", BAR_FIRST, ""), (row.done, COUNT, "")]
             pieces += [(rate, RATE, ""), (left, TIME_LEFT, "")]
