@@ -2,7 +2,7 @@
 
 import os
 
-from gluon_dist import contract
+from gluon_dist.setup import environment
 
 
 def take():
@@ -11,7 +11,7 @@ def take():
     It writes its number to a file, which the launcher sees, too. Without a launcher, or with one
     that does not ask, every process is its own.
     """
-    path = os.environ.get(contract.PREPARED)
+    path = environment.worker_file()
     if not path:
         return True
     try:

@@ -1,8 +1,9 @@
-"""What the launcher tells this process: all reading of ``DMLC_*`` and ``LAUNCH_*`` is here.
+"""What the launcher tells this process: ``DMLC_*`` and ``LAUNCH_*`` are read here.
 
 ``DMLC_*`` are ps-lite's own names, ``LAUNCH_*`` the launcher's; both stand in ``contract.py``.
 Horovod's workers may also come from ``horovodrun`` (``HOROVOD_*``) or ``mpirun``. Without any of
-these each function gives the answer for a single process. Imports no MXNet.
+these each function gives the answer for a single process. Imports no MXNet. (``startup/`` reads two
+variables itself: it runs in every Python of a job, even in Python 2.7.)
 """
 
 import contextlib
@@ -101,6 +102,11 @@ def max_restarts():
 def ignores_server_errors():
     """Return whether a server continues after an update that failed."""
     return contract.IGNORE_ERRORS in os.environ
+
+
+def worker_file():
+    """Return the path of the file in which the worker notes its process number, or None."""
+    return os.environ.get(contract.PREPARED)
 
 
 def grace_s():
