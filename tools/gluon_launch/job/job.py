@@ -53,7 +53,7 @@ class Job:
     machines: dict = field(default_factory=dict)  # by a host, the first host on the same machine
 
     def count(self, role, host=None):
-        """How many processes of a role there are (on one host)."""
+        """Return how many processes of a role there are (on one host)."""
         return sum(p.role == role and host in (None, p.host) for p in self.processes)
 
     @property
@@ -62,11 +62,11 @@ class Job:
         return "ps-lite" if self.count("server") else "horovod"
 
     def machine(self, host):
-        """The first of the hosts that are one machine, as containers may be."""
+        """Return the first of the hosts that are one machine, as containers may be."""
         return self.machines.get(host, host)
 
     def neighbours(self, host):
-        """The workers on a host's machine."""
+        """Return the workers on a host's machine."""
         workers = [p for p in self.processes if p.role == "worker"]
         return [p for p in workers if self.machine(p.host) == self.machine(host)]
 
@@ -90,12 +90,12 @@ class Job:
 
     @property
     def is_submitted(self):
-        """Does it run in an allocation that a batch system gave to this launcher's own script?"""
+        """Whether it runs in an allocation that a batch system gave to the launcher's script."""
         return self.watchers is not None
 
     @property
     def shows_ps_lite(self):
-        """Does the user want to see ps-lite's own messages?"""
+        """Whether the user wants to see ps-lite's own messages."""
         return self.env["scheduler"].get("PS_VERBOSE", "") not in ("", "0")
 
     @property
@@ -110,7 +110,7 @@ class Job:
 
 
 def sets_variable(word):
-    """Does a word look like NAME=VALUE?"""
+    """Return whether a word looks like NAME=VALUE."""
     return re.match(r"[A-Za-z_]\w*=", word, re.ASCII) is not None
 
 

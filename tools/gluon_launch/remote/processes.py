@@ -63,7 +63,7 @@ def guard(pipe, mark, supervisor, silence_s, folder):
 
 
 def start_status(error, command, cwd):
-    """The exit status for a start that failed: 127 and 126 as a shell has them, else 1."""
+    """Return the exit status for a start that failed: 127 and 126 as a shell has them, else 1."""
     if error.filename != command[0]:
         return 1  # no such folder; no more processes, files or memory
     if error.errno == errno.ENOENT and not os.path.exists(os.path.join(cwd or "", command[0])):
@@ -153,7 +153,7 @@ class Child:
         self.rests = ""  # "waits" or "in its exit": it has neither written nor computed
 
     def family(self):
-        """Its living processes: the one that was started, and what that forked."""
+        """Return its living processes: the one that was started, and what that forked."""
         return family(self.mark, (self.pid,))
 
     def ask(self, number):
@@ -192,11 +192,11 @@ class Child:
             self.request.statuses[pid] = status
 
     def final_status(self):
-        """Its own status, or that of the program that was asked to end."""
+        """Return its own status, or that of the program that was asked to end."""
         return self.request.status(self.status) if self.request else self.status
 
     def follow(self, now):
-        """Go on with a request; after the end, see to what is left. Returns that."""
+        """Go on with a request; after the end, see to what is left, and return that."""
         if self.request:
             self.request.follow()
         if self.status is None:
@@ -237,7 +237,7 @@ class Child:
             self.handled.update(pid for pid in self.family() if catches(pid, signal.SIGINT))
 
     def is_in_exit(self, pid):
-        """Is this a Python that has begun to tear down its modules?
+        """Return whether this is a Python that has begun to tear down its modules.
 
         A prepared one says so in a file. Others drop their handler of SIGINT just before; those of
         PYTHONFAULTHANDLER stay until the end.
@@ -268,5 +268,5 @@ class Child:
         return self.rests != before
 
     def hung(self):
-        """Does it rest in its exit, after a traceback?"""
+        """Return whether it rests in its exit, after a traceback."""
         return self.traceback_at is not None and self.rests == "in its exit"

@@ -45,12 +45,12 @@ HUNG_S = 10  # a process that has neither written nor computed for so long rests
 
 
 def to_wire(value):
-    """Names of files, words and values as they are sent: as the bytes that they are here."""
+    """Return names of files, words and values as they are sent: as the bytes that they are here."""
     return _each(value, lambda text: os.fsencode(text).decode("utf-8", "surrogateescape"))
 
 
 def from_wire(value):
-    """The same bytes as a text of this system, whose locale may have another encoding."""
+    """Return the same bytes as a text of this system, whose locale may have another encoding."""
     return _each(value, lambda text: os.fsdecode(text.encode("utf-8", "surrogateescape")))
 
 

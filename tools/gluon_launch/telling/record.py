@@ -71,7 +71,7 @@ class Record:
         }
 
     def path(self, process):
-        """The log of a process, or None."""
+        """Return the log of a process, or None."""
         return self.folder and self.folder / f"{process.name}.log"
 
     def open(self, process):
@@ -126,7 +126,7 @@ class Record:
 
 
 def _row(member):
-    """A row of job.json: a process, and how it ended if it has."""
+    """Return a row of job.json: a process, and how it ended if it has."""
     return {
         "name": member.process.name,
         "host": member.process.host.name,

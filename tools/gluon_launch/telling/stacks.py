@@ -30,7 +30,7 @@ class Stacks:
         self._place = None  # "begin" or "frames" of a stack, or its "rest", not worth reading
 
     def take(self, line):
-        """The lines worth reading: none, this one, or with it those that were held back."""
+        """Return the lines worth reading: none, this one, or with it those that were held back."""
         thread, frame = _THREAD.match(line), _FRAME.match(line)
         if thread or _ABORTED.match(line):
             self._held = [held for held in self._held if _ABORTED.match(held)] if thread else []

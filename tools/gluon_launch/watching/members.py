@@ -69,16 +69,16 @@ class Members:
         self.by_name[process.name] = Member(process, connection)
 
     def living(self, role=None):
-        """Those that have not ended."""
+        """Return those that have not ended."""
         members = self.by_name.values()
         return [m for m in members if m.ended is None and role in (None, m.process.role)]
 
     def names(self, role=None):
-        """The names of those that have not ended."""
+        """Return the names of those that have not ended."""
         return [member.process.name for member in self.living(role)]
 
     def are_out_of_reach(self, role=None):
-        """Is none left on a host that can be reached?"""
+        """Return whether none is left on a host that can be reached."""
         return all(member.connection.closed for member in self.living(role))
 
     def signal(self, number, names):
