@@ -51,7 +51,7 @@ if int(sys.argv[1]):  # MXNet is loaded for this, and a broken one may crash: on
 
 
 def check_directory(directory, create):
-    """Return the free bytes of a folder that is there or can be made; else None and what is wrong."""
+    """Return the free bytes of a folder that is or can be made; else None, and what is wrong."""
     existing = os.path.abspath(directory)
     while create and not os.path.exists(existing):
         existing = os.path.dirname(existing)
