@@ -1,6 +1,7 @@
 """Where a training begins: afresh, or from a checkpoint that worker 0 reads for all workers."""
 
 from dataclasses import dataclass, field
+from typing import Optional
 
 from gluon_dist.checkpoint import files
 from gluon_dist.checkpoint.candidates import place_of
@@ -41,7 +42,7 @@ class Start:
     facts: dict
     epoch: int = 0
     step: int = 0
-    name: str = None
+    name: Optional[str] = None
     run: str = field(default_factory=new_run)
     manifest: Manifest = field(default_factory=Manifest)
     arrays: dict = field(default_factory=dict)

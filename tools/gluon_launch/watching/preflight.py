@@ -60,7 +60,7 @@ def question(job, ready, address, is_before_copy):
 class Finding:
     """What became known of one host."""
 
-    mxnet: str  # its version, or None
+    mxnet: Optional[str]  # its version
     row: List[str]  # of the table, under `COLUMNS`
     fixes: List[str]  # for each thing that is wrong a line: where, what, and what to do
     host: str = ""
