@@ -127,6 +127,7 @@ def rate(text):
 
 
 def main():
+    """Measure or draw, as the command line says."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

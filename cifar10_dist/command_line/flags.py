@@ -57,7 +57,7 @@ def attribute_of(name):
 
 
 def names_a_folder(prefix):
-    """Tell whether ``--model-prefix`` ends where the files' names should begin."""
+    """Return whether ``--model-prefix`` ends where the files' names should begin."""
     return prefix and os.path.basename(prefix) in ("", ".", "..")
 
 

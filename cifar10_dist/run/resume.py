@@ -135,6 +135,7 @@ def begin_or_resume(args, settings, net, workers, loader, session):
 
 
 def _find_start(wanted, facts, net, workers):
+    """Return where the training begins, with the parameters loaded; all workers make this call."""
     if not wanted.asks_for_files():
         if workers.rank == 0 and wanted.prefix and files.find(wanted.prefix):
             warn(

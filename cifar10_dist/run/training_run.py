@@ -146,7 +146,7 @@ class TrainingRun:
         return self._saver.stopped_within(epoch, self._steps_done)
 
     def is_test_due(self, epoch):
-        """Tell whether to evaluate now: every ``--test-period`` epochs, and after the last."""
+        """Return whether to evaluate now: every ``--test-period`` epochs, and after the last."""
         return self._is_last(epoch) or (epoch + 1) % self._args.test_period == 0
 
     def epoch_done(self, epoch, result):

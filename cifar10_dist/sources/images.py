@@ -171,12 +171,14 @@ def _name(paths):
 
 
 def _check_labels(train, test, name, num_classes):
+    """Raise a UsageError if a label is outside the classes."""
     highest = max(train.labels.max(), test.labels.max())
     if highest >= num_classes:
         raise UsageError(f"label {highest} of {name} is outside --num-classes {num_classes}")
 
 
 def _first_examples(train, name, num_examples):
+    """Return the training set that is used; raise a UsageError if it has too few examples."""
     available = len(train.labels)
     if num_examples and num_examples > available:
         raise UsageError(f"--num-examples {num_examples}: there are {available} ({name})")

@@ -164,6 +164,7 @@ class _Completion(argparse.Action):
 
 
 def _new_parser(program, description, epilog):
+    """Return a parser without flags, whose help is the program's docstring."""
     return _Parser(
         prog=program,
         usage=f"{program} -n N [-s N] [-H HOSTS] [options] COMMAND",

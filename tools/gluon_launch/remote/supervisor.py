@@ -100,6 +100,7 @@ class Supervisor:
             self.leave("nobody listens")
 
     def read_orders(self):
+        """Read orders, and carry out those that are complete."""
         try:
             data = os.read(0, 1 << 16)
         except OSError:

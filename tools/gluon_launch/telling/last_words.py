@@ -64,6 +64,7 @@ class LastWords:
         return readable
 
     def _keep(self, stream, text, end):
+        """Keep a line that is worth showing, and note what may be a cause."""
         self._count += 1
         for kept in (self._all, self._errors) if stream == "err" else (self._all,):
             if self._redrawn == stream and kept:

@@ -229,6 +229,7 @@ class Console:
         return file is self._bottom.file or len(self.writers) == 1
 
     def _write(self, line, file):
+        """Write a line, below which the bottom is drawn again; in the writer's thread."""
         if file in self.closed:
             return
         encoding = file.encoding or "utf-8"

@@ -84,6 +84,7 @@ class Record:
             self.writer.put(self._append, self.mask(text) + end, process)
 
     def _append(self, text, process):
+        """Append a text to the log of a process; in the writer's thread."""
         try:
             if process.name not in self.files:
                 self.files[process.name] = None
@@ -117,6 +118,7 @@ class Record:
             self.writer.put(self._replace, json.dumps(data, indent=2, ensure_ascii=False))
 
     def _replace(self, text):
+        """Replace job.json; in the writer's thread."""
         unfinished = self.folder / ".job.json"
         try:
             unfinished.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")

@@ -47,6 +47,7 @@ class Stacks:
         return self._take_frame(line, f"{frame[1]}:{frame[2]}")
 
     def _take_frame(self, line, where):
+        """Return the lines worth reading, as `take` does, of a frame of a stack."""
         is_idle = self._place == "begin" and not self.is_current and _IDLES.search(where)
         if is_idle or _SERVES.search(where):
             self._place = "rest"

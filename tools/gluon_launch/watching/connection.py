@@ -113,6 +113,7 @@ class Connection:
         self.waiting_since = time.monotonic()
 
     def _read_reports(self):
+        """Turn what the supervisor writes into events, to its end."""
         for line in self.popen.stdout:
             try:
                 report = json.loads(line)
