@@ -29,7 +29,7 @@ REPORTS = {  # some have a "why" where it failed
     "line": "name stream text end",  # a part of a line ends with ""
     "wrote": "name",
     "hung": "name",
-    "resting": "name how",
+    "idle": "name how",
     "prepared": "name",
     "left": "name commands",
     "exit": "name status",
@@ -41,7 +41,7 @@ NAMES = {"command", "cwd", "env"}  # fields whose texts a locale has decoded: se
 
 SILENCE_S = 10  # neither side has heard of the other for so long: the host is lost, all is ended
 KILL_S = 3  # between TERM and KILL
-HUNG_S = 10  # a process that has neither written nor computed for so long rests
+HUNG_S = 10  # a process that has neither written nor computed for so long is idle
 
 
 def to_wire(value):

@@ -173,7 +173,7 @@ class Supervisor:
         if child.status is None and child.popen.poll() is not None:
             child.note_end(now)
         elif child.status is None and child.deadline is None and child.look(now):
-            self.report("resting", name=child.name, how=child.rests)
+            self.report("idle", name=child.name, how=child.idle)
             if child.hung():
                 child.traceback_at = None
                 self.report("hung", name=child.name)

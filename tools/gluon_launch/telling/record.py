@@ -136,7 +136,7 @@ def _row(member):
         "started": member.started,
         "ended": member.ended,
         "status": member.status if member.status is None else shell_status(member.status),
-        "stopped_by_launcher": member.told,
+        "stopped_by_launcher": member.is_stopping,
     }
 
 

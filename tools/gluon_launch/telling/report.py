@@ -75,7 +75,7 @@ def verdict(failure, members, is_check=False):
     stopped = [
         member.process.rank
         for member in members
-        if member.told and member.process.role == "worker" and member is not failure.member
+        if member.is_stopping and member.process.role == "worker" and member is not failure.member
     ]
     what = "stopped after saving, with" if failure.status == SAVED else "failed with"
     also = f"; {workers(stopped)} {'were' if len(stopped) > 1 else 'was'} stopped"

@@ -252,7 +252,7 @@ class Attempt:
         members.stop(KILL_S)
         self.watch.wait(KILL_S + 2)
         self.tell_unprepared()
-        self.members.tell_passed_over()
+        self.members.tell_ignored()
 
     def tell_unprepared(self):
         """Name the workers that made a store, and whose MXNet nothing has made right.

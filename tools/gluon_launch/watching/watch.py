@@ -40,7 +40,7 @@ class Watch:
         takes = {
             self: ("line", "wrote"),
             self.links: ("ready", "said", "asked", "done", "leaving", "closed"),
-            self.members: ("started", "hung", "resting", "prepared", "left", "exit"),
+            self.members: ("started", "hung", "idle", "prepared", "left", "exit"),
         }
         self.handlers = dict.fromkeys(("beat", *ANSWERS), lambda connection, **fields: None)
         for part, reports in takes.items():
