@@ -15,8 +15,8 @@ HEADINGS = {  # in the plot; of groups whose name begins so
 PREFIX = re.compile(  # what a heading says already
     "^two hosts at |^resnet18_v1, |(?<=bit), ResNet-18|(?<=18|rk), one process"
 )
-LESS_IS_BETTER = re.compile("time to the first|time that|time of a step|peak memory|bytes sent")
-LIMIT = re.compile(r"\(control\)|share of the|2 processes$|one repeated batch$|the limit of")
+LESS_IS_BETTER = re.compile("time to the first|time of a step|peak memory")
+LIMIT = re.compile(r"\(control\)|2 processes$|one repeated batch$|the limit of")
 EQUAL = 0.02  # so near to 1 is equal
 LESS = "Less is better ◀"  # heading of such rows
 MARKS = {  # of a dot: its shape, its colour, what it says

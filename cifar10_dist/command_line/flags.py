@@ -134,10 +134,10 @@ FLAGS = {
         Flag("--lookahead", count, 0, "N",
              "steps between two averagings of the weights; 0: never", steers=True),
         Flag("--gc-type", compression, None, "{none,fp16,2bit}",
-             "send gradients in fewer bits, dist_sync only: fp16: in 16, both ways; 2bit: in 2, "
-             "one way; default none", steers=True),
+             "send gradients in fewer bits, through servers in synchronous training: fp16: in 16, "
+             "both ways; 2bit: in 2, one way; default none", steers=True),
         Flag("--gc-threshold", positive_float, 0.5, "T",
-             "each gradient, summed over a batch, is pushed as -T, 0 or T", steers=True),
+             "2bit sends each gradient as -T, 0 or T, divided by the global batch size", steers=True),
         Flag("--target-accuracy", fraction, None, "A",
              "stop after the epoch whose test reaches this accuracy, a fraction in (0, 1]"),
         Flag("--seed", count, 0, "N", "of weights, order and augmentation"),

@@ -23,7 +23,7 @@ from growth_model import bytes_a_second  # noqa: E402
 RESULTS = ROOT / "benchmarks" / "results"
 # ResNet-18 for images of 32 x 32, on one processor of ours.
 OUR_FLOP = 6 * 37.0e6  # two for each of its multiplications, and backward takes twice as many
-OUR_BATCH, OUR_UPDATE = 128, 0.14  # of a step: notebook 07
+OUR_BATCH, OUR_UPDATE = 128, 0.14  # of a step
 OUR_LATENCY = 218e-6  # half of the shortest round trip in growth.csv between two workers
 UPDATE_BYTES = 20  # of a weight: weight, gradient and momentum are read, two of them written
 NO_UPDATE = 1e13  # bytes/s of memory
