@@ -53,6 +53,7 @@ def parse_args():
 
 
 def fail(message):
+    """End this program with a line and status 2."""
     print(f"bench.py: {message}", file=sys.stderr)
     sys.exit(2)
 
@@ -92,6 +93,7 @@ def is_measured(name, rounds, options, folder):
 
 
 def main():
+    """Measure what the command line says."""
     options = parse_args()
     names, rounds = chosen(options), 1 if options.quick else ROUNDS
     about = f"{rounds} rounds, on two cores about {minutes(names, rounds):.0f} minutes"

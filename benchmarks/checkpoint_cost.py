@@ -78,6 +78,7 @@ def measure(network, optimizer, folder, batch_size=256, repeats=5):
 
 
 def main():
+    """Measure what the command line says, print it and add a line to saving.csv."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--network", default="resnet18_v1")
     parser.add_argument("--optimizer", default="adam")

@@ -131,7 +131,7 @@ def read(lines, start=0.0):
 
 
 def ours(network="resnet18_v1", batch_size=256, steps=40, workers=1, hosts=1, lines=10, options=()):
-    """Our program on one repeated batch, alone or with as many servers as workers.
+    """Return the command of our program on one repeated batch: alone, or with a server a worker.
 
     With Horovod there are no servers. ``hosts`` share the steps when :meth:`Hosts.ours` has made a
     job of it.
@@ -154,7 +154,7 @@ def _num_servers(command, workers):
 
 
 def torch(network="resnet18", batch_size=256, steps=40, workers=1, lines=10, options=()):
-    """PyTorch's, alone or with DDP over gloo under torchrun."""
+    """Return the command of PyTorch's: alone, or with DDP over gloo under torchrun."""
     command = [
         str(PEERS / "torch_train.py"), "--network", network, "--batch-size", str(batch_size),
         "--num-batches", str(steps), "--disp-batches", str(lines), *options,

@@ -226,9 +226,8 @@ class Ladder(Group):
                 yield compared(title, found, f"{name} {rung}", f"{name} {rung - 1}")
 
 
-SMALL = {"batch_size": 128, "steps": 2, "workers": 2, "lines": 1}
-FAST = {"network": "fast", "steps": 24, "lines": 6}
-
+TWO_STEPS = {"batch_size": 128, "steps": 2, "workers": 2, "lines": 1}
+FAST_NETWORK = {"network": "fast", "steps": 24, "lines": 6}
 
 GROUPS = {
     "one-process": OneProcess(190),
@@ -240,7 +239,7 @@ GROUPS = {
         15,
         "From the command line to the first trained batch, two workers of ResNet-18.",
         "time to the first batch, 2 workers: ours / torchrun",
-        {"ours": partial(run, ours(**SMALL)), "ddp": partial(run, torch(**SMALL))},
+        {"ours": partial(run, ours(**TWO_STEPS)), "ddp": partial(run, torch(**TWO_STEPS))},
         "first_batch_s",
     ),
     "reading": Pair(
@@ -248,8 +247,8 @@ GROUPS = {
         "Training with reading and augmentation, beside one repeated batch.",
         "fast network, one process: training on read images / on one repeated batch",
         {
-            "read": partial(run, ours(**FAST, options=["--benchmark", "0"])),
-            "repeated": partial(run, ours(**FAST)),
+            "read": partial(run, ours(**FAST_NETWORK, options=["--benchmark", "0"])),
+            "repeated": partial(run, ours(**FAST_NETWORK)),
         },
     ),
     "published": Published(275),

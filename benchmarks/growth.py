@@ -21,7 +21,8 @@ from typing import NamedTuple
 from comparison import take_turns, there_and_back
 from contenders import PEERS_PYTHON, ROOT, cluster, run
 from growth_model import Measured, bytes_a_second
-from report import growth_table, plotting, refresh
+from ratio_plot import plotting
+from report import growth_table, refresh
 from tables import RESULTS, read, where, write
 
 ROUNDS = 2  # four runs of each job
@@ -126,6 +127,7 @@ def rate(text):
 
 
 def main():
+    """Measure or draw, as the command line says."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -61,7 +61,7 @@ def _read(path):
 
 
 def _small_digits():
-    """Digits of 8 by 8 pixels (Alpaydin and Kaynak 1998), enlarged to the size of MNIST's."""
+    """Return digits of 8 by 8 pixels (Alpaydin and Kaynak 1998), enlarged to MNIST's size."""
     from sklearn import datasets
 
     digits = datasets.load_digits()

@@ -56,6 +56,7 @@ def status(cluster, _):
 
 
 def up(cluster, args):
+    """Start the hosts, and print how to reach them."""
     if args.hosts < 1 or args.hosts > 200:
         raise Problem(f"--hosts {args.hosts}: 1 to 200")
     cluster.up(args.hosts, args.rate, args.systems)
@@ -65,15 +66,18 @@ def up(cluster, args):
 
 
 def down(cluster, _):
+    """Stop the hosts; leave nothing."""
     cluster.down()
 
 
 def ssh(cluster, args):
+    """Become ssh: log in to a host, or run a command there."""
     cluster.pid(args.host)
     os.execvp("ssh", ["ssh", "-F", str(cluster.folder / "ssh_config"), args.host, *args.command])
 
 
 def set_link(cluster, args):
+    """Cut the cable of a host, or mend it."""
     cluster.pid(args.host)
     state = "down" if args.action == "cut" else "up"
     run("ip", "link", "set", args.host, state, inside=cluster.pid("switch"))
@@ -89,6 +93,7 @@ def systems(text):
 
 
 def parse_args(argv):
+    """Read the command line; a mistake ends the program."""
     parser = argparse.ArgumentParser(
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -124,6 +129,7 @@ ACTIONS = {"up": up, "down": down, "status": status, "ssh": ssh, "cut": set_link
 
 
 def main(argv=None):
+    """Do what the command line says; return the exit status."""
     args = parse_args(argv)
     cluster = Cluster(args.name)
     try:

@@ -62,6 +62,7 @@ def load(path):
 
 
 def main():
+    """Train, and print the accuracy of each epoch."""
     folder = Path(sys.argv[1])
     num_epochs = int(sys.argv[2]) if len(sys.argv) > 2 else NUM_EPOCHS
     store = mx.kv.create("dist")

@@ -23,6 +23,7 @@ from torch_networks import create_network
 
 
 def parse_args():
+    """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--network", choices=("resnet18", "fast"), default="resnet18")
     parser.add_argument("--batch-size", type=int, default=256, help="of one process")
@@ -37,6 +38,7 @@ def parse_args():
 
 
 def main():
+    """Train, and print speed lines."""
     args = parse_args()
     num_workers = int(os.environ.get("WORLD_SIZE", 1))
     threads = args.threads or max(1, len(os.sched_getaffinity(0)) // num_workers)

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+from itertools import chain
 
 from gluon_dist.common.errors import UsageError
 from gluon_dist.common.processor import processor_flags
@@ -27,12 +28,18 @@ def check(args, given):
     UsageError
         With one line: the first mistake.
     """
-    for mistakes in of_workers, of_network, of_data, of_training, of_files:
-        for mistake in mistakes(args, given):
-            raise UsageError(mistake)
+    mistakes = chain(
+        _mistakes_of_workers(args),
+        _mistakes_of_network(args),
+        _mistakes_of_data(args),
+        _mistakes_of_training(args),
+        _mistakes_of_files(args, given),
+    )
+    for first in mistakes:
+        raise UsageError(first)
 
 
-def of_workers(args, given):
+def _mistakes_of_workers(args):
     """Yield what is wrong with the store, and with the devices as they are asked for."""
     store = args.kv_store
     is_dist = store.startswith("dist")
@@ -66,7 +73,7 @@ def of_workers(args, given):
         yield "--cpus and --gpus exclude each other"
 
 
-def of_network(args, given):
+def _mistakes_of_network(args):
     """Yield what is wrong with the network and its type."""
     is_file = args.network.endswith(".json")
     if is_file and not os.path.isfile(args.network):
@@ -80,7 +87,7 @@ def of_network(args, given):
         )
 
 
-def of_data(args, given):
+def _mistakes_of_data(args):
     """Yield what is wrong with the images."""
     if bool(args.data_train) != bool(args.data_val):
         yield "--data-train and --data-val go together"
@@ -90,7 +97,7 @@ def of_data(args, given):
         yield f"--pad-size {args.pad_size}: too wide a border; at most 1000 pixels"
 
 
-def of_training(args, given):
+def _mistakes_of_training(args):
     """Yield what is wrong with the optimizer, its rate and the compression of gradients."""
     optimizer, steps = args.optimizer.lower(), args.lr_step_epochs
     if optimizer not in OPTIMIZERS:
@@ -120,7 +127,7 @@ def of_training(args, given):
             yield "--gc-type and --dtype float16 exclude each other: float16 gradients are scaled"
 
 
-def of_files(args, given):
+def _mistakes_of_files(args, given):
     """Yield what is wrong with what is written: reports, checkpoints, a trace."""
     prefix, lacks_prefix = args.model_prefix, "needs --model-prefix, the start of the file names"
     if args.top_k > args.num_classes:
@@ -157,11 +164,11 @@ def check_devices(args, kind, num_devices):
     ------
     UsageError
     """
-    for mistake in of_devices(args, kind, num_devices):
-        raise UsageError(mistake)
+    for first in _mistakes_of_devices(args, kind, num_devices):
+        raise UsageError(first)
 
 
-def of_devices(args, kind, num_devices):
+def _mistakes_of_devices(args, kind, num_devices):
     """Yield what these devices cannot do."""
     if args.dtype == "float16" and kind == "cpu":
         yield "--dtype float16 needs a GPU; on the CPU try bfloat16"

@@ -57,7 +57,7 @@ def attribute_of(name):
 
 
 def names_a_folder(prefix):
-    """Tell whether ``--model-prefix`` ends where the files' names should begin."""
+    """Return whether ``--model-prefix`` ends where the files' names should begin."""
     return prefix and os.path.basename(prefix) in ("", ".", "..")
 
 
@@ -137,7 +137,8 @@ FLAGS = {
              "send gradients in fewer bits, through servers in synchronous training: fp16: in 16, "
              "both ways; 2bit: in 2, one way; default none", steers=True),
         Flag("--gc-threshold", positive_float, 0.5, "T",
-             "2bit sends each gradient as -T, 0 or T, divided by the global batch size", steers=True),
+             "2bit sends each gradient as -T, 0 or T, divided by the global batch size",
+             steers=True),
         Flag("--target-accuracy", fraction, None, "A",
              "stop after the epoch whose test reaches this accuracy, a fraction in (0, 1]"),
         Flag("--seed", count, 0, "N", "of weights, order and augmentation"),

@@ -61,6 +61,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _create_parser():
+    """Return the parser of the table ``FLAGS``, and of flags without effect."""
     parser = Parser(
         prog="cifar10_dist.py",
         description=DESCRIPTION,
@@ -85,6 +86,7 @@ def _suggestion(name):
 
 
 def _add(group, flag):
+    """Add a flag of the table to a group of the parser."""
     options = {"metavar": flag.shown, "help": flag.help}
     if flag.default not in (None, ""):
         options["help"] += f"; default {flag.default}"

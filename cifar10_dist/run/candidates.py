@@ -35,7 +35,7 @@ class Wanted:
     load_epoch: Optional[int] = None
 
     def asks_for_files(self):
-        """Tell whether the command line, or a restart by the launcher, asks for a checkpoint."""
+        """Return whether the command line, or a restart by the launcher, asks for a checkpoint."""
         names_files = self.prefix or self.resume not in ("none", "auto")
         wants = self.load_epoch is not None or self.resume != "none" or environment.is_restarted()
         return bool(names_files and wants)

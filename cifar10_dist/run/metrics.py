@@ -127,7 +127,7 @@ def _continue(path, start):
 
 
 def _is_of_this_job(row):
-    """Tell whether an earlier try of this launcher's job wrote a row."""
+    """Return whether an earlier try of this launcher's job wrote a row."""
     return environment.is_restarted() and row.get("job") == environment.job_id()
 
 

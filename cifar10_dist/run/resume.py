@@ -1,6 +1,7 @@
 """Where a training begins: afresh, or from a checkpoint that worker 0 reads for all workers."""
 
 from dataclasses import dataclass, field
+from typing import Optional
 
 from gluon_dist.checkpoint import files
 from gluon_dist.checkpoint.candidates import place_of
@@ -41,7 +42,7 @@ class Start:
     facts: dict
     epoch: int = 0
     step: int = 0
-    name: str = None
+    name: Optional[str] = None
     run: str = field(default_factory=new_run)
     manifest: Manifest = field(default_factory=Manifest)
     arrays: dict = field(default_factory=dict)
@@ -124,7 +125,8 @@ def begin_or_resume(args, settings, net, workers, loader, session):
     }
     if workers.rank == 0:
         session.hold_prefix()
-    start = _find_start(args, facts, net, workers)
+    wanted = Wanted(args.model_prefix, args.resume, args.load_epoch)
+    start = _find_start(wanted, facts, net, workers)
     if start.name and workers.rank == 0:
         _report(start)
     if start.is_end(args.num_epochs, args.target_accuracy):
@@ -132,12 +134,12 @@ def begin_or_resume(args, settings, net, workers, loader, session):
     return start
 
 
-def _find_start(args, facts, net, workers):
-    wanted = Wanted(args.model_prefix, args.resume, args.load_epoch)
+def _find_start(wanted, facts, net, workers):
+    """Return where the training begins, with the parameters loaded; all workers make this call."""
     if not wanted.asks_for_files():
-        if workers.rank == 0 and args.model_prefix and files.find(args.model_prefix):
+        if workers.rank == 0 and wanted.prefix and files.find(wanted.prefix):
             warn(
-                f"{place_of(args.model_prefix, '-*')} are replaced by those of a new training; "
+                f"{place_of(wanted.prefix, '-*')} are replaced by those of a new training; "
                 "--resume auto would go on from them"
             )
         return Start(facts)
@@ -149,7 +151,7 @@ def _find_start(args, facts, net, workers):
     name = workers.broadcast(name.encode()).decode()
     if not name:
         if workers.rank == 0:
-            report(f"no {place_of(args.model_prefix, '-*.json')}: starting afresh")
+            report(f"no {place_of(wanted.prefix, '-*.json')}: starting afresh")
         return Start(facts)
     manifest = Manifest.parse(workers.broadcast(text.encode()).decode())
     params, state = workers.broadcast(params), workers.broadcast(state)

@@ -17,7 +17,7 @@ def seed_step(seed, epoch, step, rank):
 
 
 def draws_numbers(net, optimizer):
-    """Tell whether training a network with this optimizer draws random numbers."""
+    """Return whether training a network with this optimizer draws random numbers."""
     network = network_json(net)
     operators = ("Dropout", "_random", "_sample", "RNN")
     return optimizer.lower() == "sgld" or any(f'"op": "{name}' in network for name in operators)

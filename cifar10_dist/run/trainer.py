@@ -1,18 +1,15 @@
 """The Trainer that the command line asks for."""
 
-import inspect
-
 from gluon_dist.common.errors import UsageError
 from gluon_dist.exchange.choice import SMALLEST, choose_exchange
-from gluon_dist.exchange.optimizers import optimizer_class
 from gluon_dist.exchange.step_times import Timed
 from gluon_dist.exchange.trainer import Trainer
 
 from mxnet.contrib import amp
 
 from run.lookahead import Lookahead
-from run.schedule import ResumedScheduler, create_schedule, scaled_learning_rate
-from run.staleness import allow_for_staleness, explain_staleness
+from run.optimizer import OptimizerOptions, choose_optimizer
+from run.schedule import ResumedScheduler, create_schedule
 
 
 def create_trainer(args, net, workers, steps_per_epoch, steps_done=0):
@@ -31,12 +28,19 @@ def create_trainer(args, net, workers, steps_per_epoch, steps_done=0):
     Returns
     -------
     gluon_dist.Trainer
+
+    Raises
+    ------
+    UsageError
+        If these workers cannot train so.
     """
-    params, (kind, options) = net.collect_params(), choose_optimizer(args, workers)
+    options = OptimizerOptions.of(args)
+    kind, arguments = choose_optimizer(options, workers)
+    params = net.collect_params()
     updates = steps_per_epoch * (workers.count if workers.is_async else 1)  # of an epoch
     schedule = create_schedule(
         args.lr_schedule,
-        options["learning_rate"],
+        arguments["learning_rate"],
         updates,
         args.num_epochs,
         warmup_epochs=args.warmup_epochs,
@@ -45,16 +49,16 @@ def create_trainer(args, net, workers, steps_per_epoch, steps_done=0):
     )
     if workers.is_async:  # the servers have the schedule, where the pushes of all workers count
         rest = ResumedScheduler(schedule, steps_done * workers.count)
-        return Trainer(params, kind(lr_scheduler=rest, **options), kvstore=workers.store)
+        return Trainer(params, kind(lr_scheduler=rest, **arguments), kvstore=workers.store)
     lookahead = None
-    if args.lookahead:
+    if options.lookahead:
         learned = [param for _, param in sorted(params.items()) if param.grad_req != "null"]
-        lookahead = Lookahead(learned, args.lookahead, steps_per_epoch * args.num_epochs)
+        lookahead = Lookahead(learned, options.lookahead, steps_per_epoch * args.num_epochs)
     trainer = PlannedTrainer(
         params,
-        kind(**options),
+        kind(**arguments),
         workers.store,
-        compression_params(args, workers),
+        compression_params(args.gc_type, args.gc_threshold, args.batch_size * workers.count),
         schedule=schedule,
         steps_done=steps_done,
         lookahead=lookahead,
@@ -131,45 +135,24 @@ class PlannedTrainer(Trainer):
         return Timed(found) if self._workers.count > 1 else found
 
 
-def compression_params(args, workers):
+def compression_params(kind, threshold, global_batch_size):
     """Return what ``--gc-type`` and ``--gc-threshold`` ask for, as the Trainer takes it, or None.
 
     The threshold is, as in MXNet's examples, of gradients that are summed over a batch. Here they
     are divided by the batch of all workers before they are pushed, and so is the threshold.
+
+    Parameters
+    ----------
+    kind : {'fp16', '2bit'} or None
+    threshold : float
+    global_batch_size : int
     """
-    if not args.gc_type:
+    if not kind:
         return None
-    batch = args.batch_size * workers.count
-    threshold = round(args.gc_threshold / batch, 6)
-    if args.gc_type == "2bit" and threshold < SMALLEST:
+    divided = round(threshold / global_batch_size, 6)
+    if kind == "2bit" and divided < SMALLEST:
         raise UsageError(
-            f"--gc-threshold {args.gc_threshold:g}: divided by the batch of all workers, "
-            f"{batch}, it must be at least {SMALLEST:f}"
+            f"--gc-threshold {threshold:g}: divided by the batch of all workers, "
+            f"{global_batch_size}, it must be at least {SMALLEST:f}"
         )
-    return {"type": args.gc_type, "threshold": threshold}
-
-
-def choose_optimizer(args, workers):
-    """Return the class of the optimizer, and its options for this number of workers."""
-    name = args.optimizer.lower()
-    if name == "sgld" and workers.count > 1 and not workers.is_async:
-        raise UsageError("--optimizer sgld: each worker would add noise of its own; take -n 1")
-    kind = optimizer_class(name, on_servers=workers.is_async)
-    update_size = args.batch_size * (1 if workers.is_async else workers.count)
-    lr = scaled_learning_rate(args.lr, args.lr_scale, update_size)
-    momentum = args.mom if "momentum" in inspect.signature(kind).parameters else None
-    if args.lr_scale == "staleness":
-        lr, momentum = allow_for_staleness(lr, momentum, workers.count)
-    options = {"learning_rate": lr, "wd": args.wd}
-    return kind, options if momentum is None else dict(options, momentum=momentum)
-
-
-def explain_choices(args, workers):
-    """Yield lines on what ``dist_async`` makes of the command line."""
-    if not workers.is_async:
-        return
-    if args.lr_scale == "staleness":
-        asked = {"learning_rate": args.lr, "momentum": args.mom}
-        yield from explain_staleness(asked, choose_optimizer(args, workers)[1], workers.count)
-    if args.lookahead:
-        yield "dist_async: no --lookahead: the weights are the servers'"
+    return {"type": kind, "threshold": divided}

@@ -9,6 +9,7 @@ import numpy as np
 
 from command_line.options import explain_defaults
 from run.metrics import gradient_norm, run_name, train_results
+from run.optimizer import OptimizerOptions, explain_optimizer
 from run.profiling import profiled
 from run.progress import Progress
 from run.saver import Saver
@@ -16,7 +17,6 @@ from run.scores import Counts
 from run.seeds import draws_numbers, seed_step
 from run.slow_worker import SlowWorker
 from run.summary import Summary
-from run.trainer import explain_choices
 
 STEPS_AHEAD = 2  # that Python may queue before MXNet has computed them
 # What a worker reports of an epoch, gathered by all workers.
@@ -78,12 +78,12 @@ class TrainingRun:
         self._progress = Progress(
             workers.rank,
             start.steps_per_epoch,
-            args.disp_batches,
-            args.log_dir and args.log_dir.replace("{run}", name),
-            start,
-            bool(args.benchmark),
-            args.top_k,
-            args.num_epochs,
+            disp_batches=args.disp_batches,
+            log_dir=args.log_dir and args.log_dir.replace("{run}", name),
+            start=start,
+            is_measured=bool(args.benchmark),
+            top_k=args.top_k,
+            num_epochs=args.num_epochs,
         )
         if self._is_seeded and start.is_seeded_otherwise and workers.rank == 0:
             warn(
@@ -146,7 +146,7 @@ class TrainingRun:
         return self._saver.stopped_within(epoch, self._steps_done)
 
     def is_test_due(self, epoch):
-        """Tell whether to evaluate now: every ``--test-period`` epochs, and after the last."""
+        """Return whether to evaluate now: every ``--test-period`` epochs, and after the last."""
         return self._is_last(epoch) or (epoch + 1) % self._args.test_period == 0
 
     def epoch_done(self, epoch, result):
@@ -224,6 +224,6 @@ def introduce(args, net, images, loader, trainer, workers):
         f"kvstore {workers.store_type}, batch size {args.batch_size} a worker, "
         f"{loader.global_batch_size} in all, {len(loader)} steps an epoch"
     )
-    chosen = explain_choices(args, workers)
+    chosen = explain_optimizer(OptimizerOptions.of(args), workers)
     for line in (*explain_defaults(args), *trainer.explain(), *chosen):
         report(line)

@@ -24,6 +24,7 @@ def all_versions():
 
 
 def _hash_program():
+    """Return the beginning of a SHA-1 over the names and contents of the program's files."""
     digest = hashlib.sha1()
     program = Path(__file__).parent.parent
     for path in sorted(program.rglob("*.py")):

@@ -22,8 +22,8 @@ class Collection:
     files: dict
     urls: tuple
     archive: Optional[str] = None
-    archive_sha1: str = None
-    mirror: str = None
+    archive_sha1: Optional[str] = None
+    mirror: Optional[str] = None
 
     @property
     def downloads(self):

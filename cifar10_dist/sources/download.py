@@ -84,6 +84,7 @@ def _locked(path):
 
 
 def _download(folder, collection, tell):
+    """Download what the collection has, each file from the first address that gives it right."""
     for name in collection.downloads:
         for url in collection.addresses_of(name):
             tell(f"downloading {url}")

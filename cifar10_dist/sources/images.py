@@ -27,7 +27,7 @@ class ImageSource:
     Parameters
     ----------
     args : argparse.Namespace
-        From :func:`parse.parse_args`.
+        From :func:`command_line.parse.parse_args`.
 
     Attributes
     ----------
@@ -46,12 +46,12 @@ class ImageSource:
 
     def __init__(self, args):
         self.transform = Transform(
-            args.pad_size,
-            bool(args.random_crop),
-            bool(args.random_mirror),
-            args.rgb_mean,
-            args.rgb_std,
-            args.image_shape if args.data_train else None,
+            pad=args.pad_size,
+            random_crop=bool(args.random_crop),
+            random_mirror=bool(args.random_mirror),
+            mean=args.rgb_mean,
+            std=args.rgb_std,
+            shape=args.image_shape if args.data_train else None,
         )
         if args.data_train:
             self.name, self.train, self.test = _read_records(args)
@@ -64,7 +64,8 @@ class ImageSource:
                 args.data, args.data_dir, args.num_examples
             )
         if isinstance(self.train.images, np.ndarray):
-            self.train = _fit(self.train, self.test, self.name, args)
+            _check_labels(self.train, self.test, self.name, args.num_classes)
+            self.train = _first_examples(self.train, self.name, args.num_examples)
             self.fingerprint = _fingerprint([*self.train, *self.test])
         else:
             paths = self.train.images.paths + self.test.images.paths
@@ -169,15 +170,19 @@ def _name(paths):
     return f"{Path(paths[0]).name}{more}"
 
 
-def _fit(train, test, name, args):
-    """Check labels and number of the examples; return the training set that is used."""
+def _check_labels(train, test, name, num_classes):
+    """Raise a UsageError if a label is outside the classes."""
     highest = max(train.labels.max(), test.labels.max())
-    if highest >= args.num_classes:
-        raise UsageError(f"label {highest} of {name} is outside --num-classes {args.num_classes}")
+    if highest >= num_classes:
+        raise UsageError(f"label {highest} of {name} is outside --num-classes {num_classes}")
+
+
+def _first_examples(train, name, num_examples):
+    """Return the training set that is used; raise a UsageError if it has too few examples."""
     available = len(train.labels)
-    if args.num_examples and args.num_examples > available:
-        raise UsageError(f"--num-examples {args.num_examples}: there are {available} ({name})")
-    return train.first(args.num_examples)
+    if num_examples and num_examples > available:
+        raise UsageError(f"--num-examples {num_examples}: there are {available} ({name})")
+    return train.first(num_examples)
 
 
 def _fingerprint(arrays):

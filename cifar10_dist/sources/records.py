@@ -149,6 +149,7 @@ class RecordImages:
         return float(np.ravel(header.label)[0]), content
 
     def _decode(self, content, number):
+        """Return the image in a record's content, uint8 of shape (3, height, width)."""
         _, height, width = self.image_shape
         ImageFile.LOAD_TRUNCATED_IMAGES = False  # import gluoncv lets half pictures pass
         try:

@@ -10,7 +10,7 @@ _FRAME = re.compile(r'^(\[.*?\])\s+File "(?:.*/site-packages/)?(.*)", line (\d+)
 
 
 def dry_run(*options):
-    """The lines of the script that ``--dry-run`` prints; a mistake is a ValueError."""
+    """Return the lines of the script that ``--dry-run`` prints; a mistake is a ValueError."""
     status, lines = run_quietly(*LAUNCH, *options, "--dry-run", "python train.py")
     if status:
         raise ValueError(lines[-1])
@@ -24,7 +24,7 @@ def placement(*options):
 
 
 def where_it_hangs(lines):
-    """The lines worth reading of a hung job: the launcher's, and the stacks of the program.
+    """Return the lines worth reading of a hung job: the launcher's, and the program's stacks.
 
     Of a stack, the frames that every program here ends with are left out.
     """

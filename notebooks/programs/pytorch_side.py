@@ -41,7 +41,7 @@ def examples():
 
 
 def drawn(shapes):
-    """Numbers for the arrays of a network, by PyTorch's names; BatchNorm's scales are 1."""
+    """Draw the arrays of a network, by PyTorch's names; BatchNorm's scales are 1."""
     draw, arrays = np.random.RandomState(0), {}
     for name, shape in shapes.items():
         if name.endswith("running_var"):

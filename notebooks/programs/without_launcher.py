@@ -55,7 +55,7 @@ def main(command):
 
 
 def describe(status):
-    """What became of a process, in words."""
+    """Return what became of a process, in words."""
     if status is None:
         return f"alive {WATCH_S} s later"
     return f"ended by {signal.Signals(-status).name}" if status < 0 else f"ended with {status}"

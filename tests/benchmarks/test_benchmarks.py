@@ -13,6 +13,7 @@ import checkpoint_cost
 import floors
 import groups
 import growth
+import ratio_plot
 import report
 from bench import GROUPS, minutes
 from between_hosts import Link
@@ -276,8 +277,11 @@ def test_a_group_takes_the_place_of_its_earlier_rows(tmp_path):
 )
 def test_the_plot_tells_better_from_worse_by_filled_and_hollow(title, low, high, told):
     value = (low + high) / 2 if low == low else 1.2
-    assert report.verdict({"title": title, "ratio": value, "low": low, "high": high}) == told
-    shapes = [str(report.filled_with(kind, "")) + report.MARKS[kind][0] for kind in report.MARKS]
+    assert ratio_plot.verdict({"title": title, "ratio": value, "low": low, "high": high}) == told
+    shapes = [
+        str(ratio_plot.filled_with(kind, "")) + ratio_plot.MARKS[kind][0]
+        for kind in ratio_plot.MARKS
+    ]
     assert len({*shapes}) == len(shapes) == 5
 
 

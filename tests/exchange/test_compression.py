@@ -3,7 +3,6 @@
 import json
 import re
 import sys
-from types import SimpleNamespace
 
 from gluon_dist.common.errors import UsageError
 from gluon_dist.exchange.compression import TwoBits
@@ -83,14 +82,12 @@ def test_workers_learn_and_agree_under_compression(tmp_path, kind, bits):
 
 
 def test_the_threshold_is_what_workers_and_servers_read_alike():
-    args = SimpleNamespace(gc_type="2bit", gc_threshold=0.5, batch_size=100)
-    params = compression_params(args, SimpleNamespace(count=3))
+    params = compression_params("2bit", 0.5, global_batch_size=300)
     assert params == {"type": "2bit", "threshold": 0.001667}
     sent = TwoBits(params["threshold"]).threshold
     assert f"{np.float32(sent):f}" == sent == "0.001667"
-    args.gc_threshold = 1e-4
     with pytest.raises(UsageError, match=r"--gc-threshold 0.0001: .* at least 0.000001"):
-        compression_params(args, SimpleNamespace(count=3))
+        compression_params("2bit", 1e-4, global_batch_size=300)
 
 
 @pytest.mark.long

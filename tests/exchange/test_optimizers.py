@@ -10,7 +10,7 @@ import pytest
 from command_line.flags import OPTIMIZERS
 from command_line.parse import parse_args
 from restarting import finished, training
-from run.trainer import choose_optimizer
+from run.optimizer import OptimizerOptions, choose_optimizer
 
 TIME_BUDGET_S = 30
 
@@ -19,8 +19,9 @@ TIME_BUDGET_S = 30
 def test_weights_without_a_gradient_stay_finite(name):
     """A ReLU that never fires leaves the weights before it without one."""
     args = parse_args(["--optimizer", name, "--mom", "0"])
-    kind, options = choose_optimizer(args, Workers(mx.kv.create("local")))
-    update = mx.optimizer.get_updater(kind(**options))
+    workers = Workers(mx.kv.create("local"))
+    kind, arguments = choose_optimizer(OptimizerOptions.of(args), workers)
+    update = mx.optimizer.get_updater(kind(**arguments))
     weight, grad = mx.nd.array([[1, 2], [3, 0]]), mx.nd.array([[0, 1], [-1, 0]])
     for _ in range(8):
         update(0, grad.copy(), weight)

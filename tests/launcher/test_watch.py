@@ -95,12 +95,12 @@ def test_what_the_machine_lacks_is_told_last_though_nobody_ended_of_it(watch, li
 
 # What ps-lite's scheduler writes when worker 0 comes.
 CAME = "ps-lite/src/van.cc:1: ? => 1. cmd=ADD_NODE, node={ role=worker, ip=0177.00.00.01, }"
-FORGOTTEN = "Exception ignored on calling ctypes callback function: <function controller at 0x7f>"
+UNRAISABLE = "Exception ignored on calling ctypes callback function: <function controller at 0x7f>"
 
 
 def test_an_exception_that_a_server_forgets_ends_the_job_though_all_workers_have_ended(watch):
     """They have the wrong weights."""
-    lines = (FORGOTTEN, "Traceback (most …", "  File x", "KeyError: 3")
+    lines = (UNRAISABLE, "Traceback (most …", "  File x", "KeyError: 3")
     said_late = [report for text in lines for report in writes(text, 5.1)]
     scripts = {"worker-0": [exits(0, 5)], "server-0": [said_late], "scheduler": [writes(CAME, 1)]}
     status, said = watch(ToyWorld(scripts))
@@ -109,7 +109,7 @@ def test_an_exception_that_a_server_forgets_ends_the_job_though_all_workers_have
 
 
 def test_updates_that_failed_on_a_server_are_counted_where_they_are_to_be_passed_over(watch):
-    lines = [text.replace("controller", "updater_handle") for text in (FORGOTTEN, "KeyError: 3")]
+    lines = [text.replace("controller", "updater_handle") for text in (UNRAISABLE, "KeyError: 3")]
     said = [report for text in lines * 2 for report in writes(text, 1)]
     scripts = {"worker-0": [exits(0, 5)], "server-0": [said], "scheduler": [writes(CAME, 1)]}
     assert "server 0 on localhost: an update failed: KeyError: 3" in watch(ToyWorld(scripts))[1]
@@ -118,7 +118,7 @@ def test_updates_that_failed_on_a_server_are_counted_where_they_are_to_be_passed
 
 
 def test_a_worker_that_prints_the_same_words_is_left_alone(watch):
-    lines = writes(FORGOTTEN, 1) + writes("Traceback (most …", 1) + writes("KeyError: 3", 1)
+    lines = writes(UNRAISABLE, 1) + writes("Traceback (most …", 1) + writes("KeyError: 3", 1)
     assert watch(working(lines + exits(0, 5)))[0] == 0
 
 
@@ -151,16 +151,16 @@ def test_a_terminal_does_not_stop_a_launcher_in_its_background():
     assert signal.getsignal(signal.SIGTTOU) is signal.SIG_DFL
 
 
-def rests(how, after_s):
-    return [(after_s, {"report": "resting", "how": how})]
+def idles(how, after_s):
+    return [(after_s, {"report": "idle", "how": how})]
 
 
 @pytest.mark.parametrize(
-    "other, is_told", [(rests("waits", 30), True), (rests("in its exit", 30), False), ([], False)]
+    "other, is_told", [(idles("waits", 30), True), (idles("in its exit", 30), False), ([], False)]
 )
 def test_workers_that_stand_still_while_one_is_at_its_end_are_told_once(watch, other, is_told):
     end = exits(0, 60)
-    acts = {"worker-0": [rests("in its exit", 20) + end], "worker-1": [other + end]}
+    acts = {"worker-0": [idles("in its exit", 20) + end], "worker-1": [other + end]}
     status, said = watch(ToyWorld(acts), "-n", "2")
     assert status == 0
     assert said.count("worker 0 came to the end of the program, and worker 1 stands") == is_told
@@ -168,18 +168,18 @@ def test_workers_that_stand_still_while_one_is_at_its_end_are_told_once(watch, o
 
 def test_workers_that_all_stand_still_are_told_once(watch):
     came = writes(CAME, 1) + writes(CAME.replace("0177.00.00.01", "00177.0.0.1"), 1)
-    acts = {"worker-0": [rests("waits", 30) + exits(0, 60)], "scheduler": [came]}
-    acts["worker-1"] = [rests("in its exit", 30) + exits(0, 60)]
+    acts = {"worker-0": [idles("waits", 30) + exits(0, 60)], "scheduler": [came]}
+    acts["worker-1"] = [idles("in its exit", 30) + exits(0, 60)]
     assert "all workers stand still" not in watch(ToyWorld(acts), "-n", "2")[1]
-    acts["worker-1"] = [rests("waits", 30) + exits(0, 60)]
+    acts["worker-1"] = [idles("waits", 30) + exits(0, 60)]
     assert watch(ToyWorld(acts), "-n", "2")[1].count("all workers stand still") == 1
-    moves = rests("waits", 30) + rests("", 40)  # that was no standstill; what follows is
-    acts["worker-0"] = [moves + rests("in its exit", 50) + exits(0, 99)]
-    acts["worker-1"] = [moves + rests("waits", 60) + exits(0, 99)]
+    moves = idles("waits", 30) + idles("", 40)  # that was no standstill; what follows is
+    acts["worker-0"] = [moves + idles("in its exit", 50) + exits(0, 99)]
+    acts["worker-1"] = [moves + idles("waits", 60) + exits(0, 99)]
     status, said = watch(ToyWorld(acts), "-n", "2", "--stall-timeout", "70")
     assert status == 124 and said.count("all workers stand still") == 1
     assert said.count("worker 1 stands still") == 2  # when it was so, and in the last lines
-    acts["worker-0"], acts["worker-1"] = [rests("waits", 30) + exits(0, 60)], acts["worker-0"]
+    acts["worker-0"], acts["worker-1"] = [idles("waits", 30) + exits(0, 60)], acts["worker-0"]
     del acts["scheduler"]  # no store
     assert "all workers stand still" not in watch(ToyWorld(acts), "-n", "2")[1]
 

@@ -35,7 +35,7 @@ from gluon_launch.watching.signals import noted
 
 
 def program():
-    """What this program was started as: `launch.py`, or the names it has where it is installed."""
+    """Return what this program was started as: `launch.py`, or a name that it has if installed."""
     name = os.path.basename(sys.argv[0])
     names = {"gluon-launch": "gluon-launch", "__main__.py": "python -m gluon_launch"}
     return names.get(name, "launch.py")
@@ -47,7 +47,7 @@ def parse_args(argv=None):
 
 
 def main(argv=None):
-    """Run a job from the command line; returns its exit status."""
+    """Run a job from the command line; return its exit status."""
     open_streams()
     argv = sys.argv[1:] if argv is None else list(argv)
     args = parse_args(argv)
@@ -67,7 +67,7 @@ def main(argv=None):
 
 
 def watch_over(job):
-    """Start a job, watch it to its end and tell of it; returns its exit status."""
+    """Start a job, watch it to its end and tell of it; return its exit status."""
     options, requests = job.options, collections.deque()
     mask = make_mask(job.command, os.environ, *job.env.values())
     progress = None
@@ -100,7 +100,7 @@ def watch_over(job):
 
 
 def hand_over(job, text, words, environ):
-    """Submit a job to its batch system and follow it; returns its exit status."""
+    """Submit a job to its batch system and follow it; return its exit status."""
     if job.options.dry_run:
         print(text.rstrip())
         return 0

@@ -181,7 +181,7 @@ def _listed(trainers):
 
 
 def _fits(shape, found):
-    """Tell whether an array goes into a parameter, some of whose numbers may be unknown: 0."""
+    """Return whether an array goes into a parameter, some of whose numbers may be unknown: 0."""
     return shape is None or (
         len(shape) == len(found) and all(a in (0, -1, b) for a, b in zip(shape, found))
     )

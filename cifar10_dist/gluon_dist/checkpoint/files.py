@@ -211,6 +211,7 @@ def _save_arrays(path, arrays):
 
 
 def _read_file(path, manifest):
+    """Return what is in a file; raise :class:`Broken` unless it is what the manifest says."""
     expected = manifest.files.get(Path(path).name, {})
     content = read_file(path)
     if len(content) < expected.get("bytes", 0):

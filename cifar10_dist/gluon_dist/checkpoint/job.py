@@ -335,7 +335,7 @@ class Checkpoint:
             self.close()
 
     def should_stop(self) -> bool:
-        """Tell whether a worker was asked to stop. All workers make this call after every step.
+        """Return whether a worker was asked to stop. All workers make this call after every step.
 
         :meth:`steps` makes it for you. It does not wait for other workers.
 
@@ -466,7 +466,7 @@ class Checkpoint:
                 )
 
     def _is_any_within(self, length):
-        """Tell whether some worker has steps left, in which case all stop within the epoch."""
+        """Return whether some worker has steps left, in which case all stop within the epoch."""
         return self._workers.all_gather([self._step]).min() < length
 
     def _in_loop(self):

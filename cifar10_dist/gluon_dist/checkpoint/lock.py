@@ -96,7 +96,7 @@ def _lock(path, what):
 
 
 def _is_in_place(lock, path):
-    """Tell whether the file is the one that others will find: a holder removes it when it goes."""
+    """Return whether others will find this file: a holder removes it when it goes."""
     try:
         return os.path.samestat(os.fstat(lock), os.stat(path))
     except FileNotFoundError:
@@ -120,6 +120,7 @@ def _holder(lock):
 
 
 def _is_taken(what, path, holder):
+    """Return the message that another job holds the lock."""
     who = "another job"
     if holder:
         job = f"job {holder['job']}, " if holder.get("job") else ""

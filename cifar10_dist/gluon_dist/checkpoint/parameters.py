@@ -34,6 +34,7 @@ def load(net, path, content):
 
 
 def _load(net, content):
+    """Load, by whichever of the network's names the file has; raise ValueError if none fit."""
     found = files.parse_params(content)
     own = net.collect_params()
     short = {name[len(net.prefix) :]: param for name, param in own.items()}

@@ -79,7 +79,7 @@ class Stopper:
         return self._flag is not None and self._flag.exchange(self.is_requested)
 
     def is_requested_anywhere(self, workers):
-        """Say whether any worker was asked to stop; all make this call, and wait for each other."""
+        """Return whether any worker was asked to stop; all make this call, and wait for it."""
         self._seen = time.monotonic()
         return bool(workers.all_reduce([self.is_requested])[0])
 
@@ -97,6 +97,7 @@ class Stopper:
             signal.signal(number, signal.SIG_IGN)
 
     def _watch(self, reader):
+        """Read signals from the pipe until it is closed; after a request end what hangs."""
         cpu_s = 0.0
         while True:
             if select.select([reader], [], [], 1)[0]:
@@ -114,6 +115,7 @@ class Stopper:
                 end(143, f"{why}: not saved; --grace gives more time")
 
     def _take(self, request):
+        """Take a signal: note a request to stop, or end this process."""
         if request == signal.SIGTERM and time.monotonic() > self._termed + SAME_S:
             self._terms += 1
             self._termed = time.monotonic()

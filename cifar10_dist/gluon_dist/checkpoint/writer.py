@@ -55,6 +55,7 @@ class Writer:
             self._session.writing.join()
 
     def _write(self, manifest, *contents):
+        """Write a checkpoint, and remove old ones; what fails is a warning."""
         self.failed = True  # also if an exception ends this thread, which Python only prints
         try:
             self.newest = files.write(self._prefix, manifest, *contents)

@@ -69,6 +69,7 @@ def choose_exchange(workers, devices, params, compression=None, may_share=True):
 
 
 def _choose(workers, devices, params, compression, may_share):
+    """Return the way that goes with the store, the compression and the devices."""
     if workers.store_type == "horovod":
         return HorovodBuckets()
     is_dist = "dist" in workers.store_type

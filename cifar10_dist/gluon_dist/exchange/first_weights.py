@@ -50,6 +50,7 @@ def by_key(workers, content):
 
 
 def _give(params, from_first):
+    """Give these parameters, whose shapes are known, worker 0's values on every device."""
     arrays = [param.list_data()[0].asnumpy() for param in params]
     content, start = from_first(b"".join(array.tobytes() for array in arrays)), 0
     for param, array in zip(params, arrays):

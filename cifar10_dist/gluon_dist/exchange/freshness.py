@@ -51,7 +51,7 @@ class Marks:
         self._summed = self._take()
 
     def has_sums(self):
-        """Tell whether sums wait for their update; the same on all workers."""
+        """Return whether sums wait for their update; the same on all workers."""
         return bool(self._summed)
 
     def bring_back(self, with_sums):

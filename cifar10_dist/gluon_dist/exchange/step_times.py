@@ -83,6 +83,7 @@ class StepClock:
         return [(r - b, s - r) for b, r, s in zip(begun, ready, summed)]
 
     def _run(self):
+        """Wait for the arrays of each note in turn, and note the time."""
         while True:
             try:
                 for array in self._queue.get():

@@ -367,7 +367,7 @@ class Trainer(mx.gluon.Trainer):
         self.exchange.add_up()
 
     def _is_any_fresh(self):
-        """Tell whether backward has reached anything, on any worker."""
+        """Return whether backward has reached anything, on any worker."""
         reached = any(flag for param in self.learned for flag in is_fresh(param))
         return self._workers.all_reduce([reached])[0] > 0
 

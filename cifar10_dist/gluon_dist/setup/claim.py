@@ -32,6 +32,7 @@ def take():
 
 
 def _lives(pid):
+    """Return whether there is a process of this number."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -75,6 +75,7 @@ def end_with_traceback(kind, error, where, advice=None):
 
 
 def _end(status):
+    """Flush what was printed, let files be finished, and end this process."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -23,6 +23,8 @@ class Finder:
 
 
 def _prepared(execute):
+    """Return what executes mxnet in a process that is ready for it, and then corrects it."""
+
     def execute_prepared(module):
         from gluon_dist.setup import changes, claim
 

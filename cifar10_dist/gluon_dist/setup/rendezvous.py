@@ -30,4 +30,5 @@ def serve_rendezvous():
 
 
 def tell(what):
+    """Print a line for the launcher."""
     print(f"rendezvous: {what}", file=sys.stderr, flush=True)

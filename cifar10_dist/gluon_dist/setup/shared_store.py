@@ -51,6 +51,8 @@ def share_connection(mxnet):
 
 
 def _shared_class(store_class, made):
+    """Return the class of further distributed stores, which notes each in ``made``."""
+
     class SharedStore(store_class):
         """A store with the connection of the first one."""
 

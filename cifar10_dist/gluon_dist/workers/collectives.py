@@ -203,6 +203,7 @@ class Collectives:
         return self._keys[length][0]
 
     def _take_keys(self, number):
+        """Reserve so many keys; return the first."""
         first = self._next_key
         self._next_key += number
         if self._next_key > LAST_KEY + 1:

@@ -200,6 +200,6 @@ def _default_kind() -> str:
 
 
 def _is_of(kind: str, wanted: str) -> bool:
-    """Tell whether a store is of a kind; ``dist`` and the like are names of ``dist_sync``."""
+    """Return whether a store is of a kind; ``dist`` and the like are names of ``dist_sync``."""
     synchronous = ("dist", "dist_sync", "dist_device_sync", "dist_sync_device")
     return kind == wanted or (kind in synchronous and wanted in synchronous)

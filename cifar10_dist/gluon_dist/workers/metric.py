@@ -83,6 +83,7 @@ class _OfAllWorkers:
         return self._of_all(super().get_global)
 
     def _of_all(self, get):
+        """Return what ``get`` gives for the sums of all workers."""
         if self._is_of_all:  # get_global() of some metrics calls get()
             return get()
         job, own = group.workers(), [getattr(self, name) for name in SUMS]

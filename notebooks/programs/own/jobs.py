@@ -56,6 +56,16 @@ def job(program, *options, workers=0, launcher=(), also="", quiet=False):
     quiet : bool
         Print nothing.
     """
+    words = _command(program, options, workers, launcher)
+    done = _finish(words, ["--stall-timeout", "70"] if workers else [])
+    if not quiet:
+        display(command_box(_plain(" ".join(map(_typed, words)))))
+        print("\n".join(map(_plain, _lines_that_matter(done, also))))
+    return Job(done.returncode, done.stdout, _epochs(done.stdout))
+
+
+def _command(program, options, workers, launcher):
+    """Return the words of a command: of a program, with the launcher if there are workers."""
     path = Path(program) if str(program).endswith(".py") else FOLDER / f"{program}.py"
     if not path.exists():
         path = ROOT / "notebooks" / path
@@ -63,22 +73,32 @@ def job(program, *options, workers=0, launcher=(), also="", quiet=False):
     if workers:
         launch = ["python", ROOT / "tools/launch.py", "-n", workers, "-s", 1, "--no-prepare"]
         words = [*launch, *launcher, *words]
-    python = sys.executable.replace(f"{ROOT}{os.sep}", "")
-    python = "python" if os.path.isabs(python) else python
-    typed = [python if word == "python" else str(word) for word in words]
-    real = [str(word).replace("scratch/", f"{_scratch().name}/") for word in words]
-    command = [sys.executable if word == "python" else word for word in real]
-    if workers:
-        command[2:2] = ["--stall-timeout", "70"]
+    return words
+
+
+def _finish(words, of_launcher):
+    """Run a command to its end, with further words for the launcher that are not shown."""
+    command = [str(word).replace("scratch/", f"{_scratch().name}/") for word in words]
+    command = [sys.executable if word == "python" else word for word in command]
+    command[2:2] = of_launcher
     pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     for _ in range(2):  # MXNet as it is has a rare deadlock
         done = subprocess.run(command, cwd=ROOT, timeout=170, **pipe)
         if done.returncode != STALLED:
             break
-    result = Job(done.returncode, done.stdout)
-    for rank, epoch, examples, _, *numbers in EPOCH.findall(done.stdout):
-        result.epochs.setdefault(int(epoch), {})[int(rank or 0)] = int(examples), *numbers
-    result.epochs = {epoch: dict(sorted(found.items())) for epoch, found in result.epochs.items()}
+    return done
+
+
+def _epochs(text):
+    """Return the numbers of each epoch and worker that are printed, see :class:`Job`."""
+    epochs = {}
+    for rank, epoch, examples, _, *numbers in EPOCH.findall(text):
+        epochs.setdefault(int(epoch), {})[int(rank or 0)] = int(examples), *numbers
+    return {epoch: dict(sorted(found.items())) for epoch, found in epochs.items()}
+
+
+def _lines_that_matter(done, also):
+    """Return the lines of the epochs, by worker, those with the pattern, and a failure's status."""
     kept, epoch = [], -1
     for number, line in enumerate(done.stdout.splitlines(), 1):
         if EPOCH.search(line):
@@ -87,12 +107,14 @@ def job(program, *options, workers=0, launcher=(), also="", quiet=False):
         elif also and re.search(also, line) and not NOT_SHOWN.search(line):
             kept.append((epoch, number, line))
     lines = [line for *_, line in sorted(kept)]
-    if done.returncode:
-        lines.append(f"exit status {done.returncode}")
-    if not quiet:
-        display(command_box(" ".join(map(_plain, typed))))
-        print("\n".join(map(_plain, lines)))
-    return result
+    return [*lines, f"exit status {done.returncode}"] if done.returncode else lines
+
+
+def _typed(word):
+    """Return a word as one types it in the project's folder: this Python by its path there."""
+    python = sys.executable.replace(f"{ROOT}{os.sep}", "")
+    python = "python" if os.path.isabs(python) else python
+    return python if word == "python" else str(word)
 
 
 def changed_step(name):

@@ -6,7 +6,7 @@ ELSEWHERE = "192.0.2.1"  # reserved for examples: whatever routes there is a hos
 
 
 def scheduler_address(reached):
-    """The address of the first host, as the other hosts can use it, and None, or whom to ask about.
+    """Return the first host's address as other hosts can use it, and None or whom to ask about.
 
     `reached` are the addresses at which the hosts were reached, or their names, "" if not known. If
     the second is not None, ask the first host which of its addresses routes to it: only the host's
@@ -22,7 +22,7 @@ def scheduler_address(reached):
 
 
 def announced_address(address, rank):
-    """The address in octal, with one leading zero more for each rank.
+    """Return the address in octal, with one leading zero more for each rank.
 
     ps-lite numbers the nodes by the address they announce, compared as a string, highest first. So
     `0177.0.0.1`, `00177.0.0.1`, `000177.0.0.1` become ranks 0, 1 and 2, wherever they are, and all
@@ -33,5 +33,5 @@ def announced_address(address, rank):
 
 
 def announced_rank(address):
-    """The reverse of `announced_address`."""
+    """Return the rank that an address announces: `announced_address` reversed."""
     return len(address) - len(address.lstrip("0")) - 1

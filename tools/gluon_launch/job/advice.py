@@ -6,12 +6,12 @@ An advice is a text, or a list of parts: (words, what they need), where a need i
 
 
 def anything(need):
-    """Where all is of use."""
+    """Return True: all is of use."""
     return True
 
 
 def fitting(advice, knows=anything):
-    """The parts of an advice that are of use, "" if the first is not.
+    """Return the parts of an advice that are of use, "" if the first is not.
 
     `knows` says whether a need is met: see `Way.knows`.
     """

@@ -6,7 +6,7 @@ from gluon_launch.job.addresses import announced_address
 
 
 def process_environment(job, process, root, port, address, processors, attempt, interface=None):
-    """The environment variables of a process: those of ps-lite, and a few of the launcher's.
+    """Return a process's environment variables: those of ps-lite, and a few of the launcher's.
 
     Without servers they are also Horovod's. The scheduler listens at `root` and `port`; `address`
     is the IPv4 address of the process's host, as the others reach it, `interface` the network
@@ -51,12 +51,12 @@ def process_environment(job, process, root, port, address, processors, attempt, 
 
 
 def threads(processors, workers):
-    """How many threads a process gets, on a host with so many workers."""
+    """Return how many threads a process gets, on a host with so many workers."""
     return max(1, processors // max(1, workers))
 
 
 def horovod(job, process, neighbours, root, port, interface):
-    """The variables by which Horovod's workers know their places and find each other."""
+    """Return the variables by which Horovod's workers know their places and find each other."""
     local_rank = neighbours.index(process)
     machines = dict.fromkeys(job.machine(p.host) for p in job.processes if p.role == "worker")
     across = [machine for machine in machines if len(job.neighbours(machine)) > local_rank]
@@ -79,5 +79,5 @@ def horovod(job, process, neighbours, root, port, interface):
 
 
 def gloo_timeout_s(options):
-    """How long a worker waits for others: longer than the launcher, which names those missing."""
+    """Return how long a worker waits for others: longer than the launcher, which names them."""
     return int(options.start_timeout) + 60 if options.start_timeout else 2_000_000

@@ -10,12 +10,12 @@ MOST = 10000  # hosts in a list
 
 
 def split(text):
-    """The items of a list; commas in brackets do not end one."""
+    """Return the items of a list; commas in brackets do not end one."""
     return re.split(r",(?![^\[\]]*\])", text)
 
 
 def expand(text):
-    """What an item stands for, the last bracket counting fastest: `d[1-2]:22` for d1:22 and d2:22.
+    """Return what an item stands for: `d[1-2]:22` for d1:22 and d2:22; the last bracket is fastest.
 
     An IPv6 address in brackets stays what it is. May raise a `UsageError`.
     """
@@ -30,14 +30,14 @@ def expand(text):
 
 
 def _ranges(part):
-    """What stands in one place: a list of sequences of texts."""
+    """Return what stands in one place: a list of sequences of texts."""
     if part[:1] != "[" or ":" in part:
         return [[part]]
     return [_range(item) for item in part[1:-1].split(",")]
 
 
 def _range(item):
-    """The numbers of `7` or `08-12`, all as wide as the first."""
+    """Return the numbers of `7` or `08-12`, all as wide as the first."""
     match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", item)
     first, last = match.groups(match[1]) if match else ("1", "0")
     numbers = range(int(first), int(last) + 1)

@@ -141,7 +141,7 @@ def read_hosts(source):
 
 
 def _lines(source):
-    """Where each line or item stands, and its text."""
+    """Return where each line or item stands, and its text."""
     is_one = re.fullmatch(r"[\w.-]+:\d+", source)  # as mpirun and horovodrun have it
     if (set(source) & set(",[") or is_one) and not os.path.exists(source):
         return [(f"-H {source}", text) for text in hostlist.split(source)]

@@ -1,10 +1,11 @@
 """What is to run where: the processes of a job, their places and their environment."""
 
+import argparse
 import re
 import secrets
 import time
 from dataclasses import dataclass, field
-from typing import List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from gluon_launch.job.hosts import Host
 from gluon_launch.job.statuses import UsageError
@@ -40,20 +41,20 @@ class Job:
     hosts: List[Host]  # as given; the first one gets the scheduler
     processes: List[Process]
     source: str  # the folder in which the launcher was started
-    target: str  # where `--sync-dst-dir` copies it to on every host, or None
-    options: object  # the command line as it was parsed
+    target: Optional[str]  # where `--sync-dst-dir` copies it to on every host
+    options: argparse.Namespace  # the command line as it was parsed
     way: object  # of starting: see `starting/way.py`
-    env: dict  # role: the variables that the user wants passed
+    env: Dict[str, Dict[str, str]]  # by role, the variables that the user wants passed
     interface: Optional[str] = None  # of the network; of several with commas, the first it has
     is_to_submit: bool = False  # a batch system takes it first, and starts the launcher again
     began: float = field(default_factory=time.monotonic)
     id: str = field(default_factory=lambda: secrets.token_hex(8))  # unlike that of any other job
     earlier_tries: int = 0  # how often a batch system has started it before
-    watchers: Tuple[int, int] = None  # of a submitted job: see `allocation.watchers`
-    machines: dict = field(default_factory=dict)  # by a host, the first host on the same machine
+    watchers: Optional[Tuple[int, Optional[int]]] = None  # if submitted, `allocation.watchers`
+    machines: Dict[Host, Host] = field(default_factory=dict)  # by a host, the first on its machine
 
     def count(self, role, host=None):
-        """How many processes of a role there are (on one host)."""
+        """Return how many processes of a role there are (on one host)."""
         return sum(p.role == role and host in (None, p.host) for p in self.processes)
 
     @property
@@ -62,11 +63,11 @@ class Job:
         return "ps-lite" if self.count("server") else "horovod"
 
     def machine(self, host):
-        """The first of the hosts that are one machine, as containers may be."""
+        """Return the first of the hosts that are one machine, as containers may be."""
         return self.machines.get(host, host)
 
     def neighbours(self, host):
-        """The workers on a host's machine."""
+        """Return the workers on a host's machine."""
         workers = [p for p in self.processes if p.role == "worker"]
         return [p for p in workers if self.machine(p.host) == self.machine(host)]
 
@@ -90,12 +91,12 @@ class Job:
 
     @property
     def is_submitted(self):
-        """Does it run in an allocation that a batch system gave to this launcher's own script?"""
+        """Whether it runs in an allocation that a batch system gave to the launcher's script."""
         return self.watchers is not None
 
     @property
     def shows_ps_lite(self):
-        """Does the user want to see ps-lite's own messages?"""
+        """Whether the user wants to see ps-lite's own messages."""
         return self.env["scheduler"].get("PS_VERBOSE", "") not in ("", "0")
 
     @property
@@ -110,7 +111,7 @@ class Job:
 
 
 def sets_variable(word):
-    """Does a word look like NAME=VALUE?"""
+    """Return whether a word looks like NAME=VALUE."""
     return re.match(r"[A-Za-z_]\w*=", word, re.ASCII) is not None
 
 

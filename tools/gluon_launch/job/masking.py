@@ -41,7 +41,7 @@ def make_mask(command, *environments):
 
 
 def mask_words(words):
-    """A command to print: arguments that look like secrets are hidden."""
+    """Return a command to print: arguments that look like secrets are hidden."""
     shown, hide = [], False
     for word in words:
         if hide and not word.startswith("-"):
@@ -53,12 +53,12 @@ def mask_words(words):
 
 
 def is_secret(name, value):
-    """Does a variable look like a secret, by its name, or by a login or an argument in it?"""
+    """Return whether a variable looks like a secret: by its name, or a login or argument in it."""
     return bool(SECRET.search(name)) or mask_words([value]) != [value]
 
 
 def untold(job, role):
-    """The variables of a role whose values are not told: secrets, and those given by name alone."""
+    """Return a role's variables whose values are hidden: secrets, and those given by name alone."""
     is_bare = {
         re.split("[=:]", item)[0]: not re.search("[=:]", item)
         for item in env_items(job.options)[role]
@@ -67,7 +67,7 @@ def untold(job, role):
 
 
 def visible(job):
-    """The environment of each role, to record: without what is not told."""
+    """Return the environment of each role, to record: without what is not told."""
     return {
         role: {n: HIDDEN if n in untold(job, role) else value for n, value in env.items()}
         for role, env in job.env.items()

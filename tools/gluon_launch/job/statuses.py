@@ -14,7 +14,7 @@ class UsageError(ValueError):
 
 
 def describe(status):
-    """An exit status in words, a signal by its name."""
+    """Return an exit status in words, a signal by its name."""
     if status >= 0:
         return f"ended with status {status}"
     try:
@@ -24,5 +24,5 @@ def describe(status):
 
 
 def shell_status(status):
-    """An exit status as a shell reports it: 128 + n for signal n."""
+    """Return an exit status as a shell reports it: 128 + n for signal n."""
     return 128 - status if status < 0 else status

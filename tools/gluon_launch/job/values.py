@@ -27,22 +27,26 @@ class Flag:
 
 
 def given(text):
+    """Read a text that is not empty."""
     if not text.strip():
         raise argparse.ArgumentTypeError(f"{text!r} is empty: is a variable not set?")
     return text
 
 
 def count(text):
+    """Read a number of processes."""
     if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= 1000:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 to 1000")
     return int(text)
 
 
 def servers(text):
+    """Read a number of servers, which may be 0."""
     return 0 if text == "0" else count(text)
 
 
 def seconds(text):
+    """Read a number of seconds, with a fraction or not."""
     try:
         value = float(text)
     except ValueError:
@@ -69,12 +73,14 @@ def memory(text):
 
 
 def whole(text):
+    """Read a whole number."""
     if not re.fullmatch(r"[0-9]{1,9}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
     return int(text)
 
 
 def port(text):
+    """Read the number of a port."""
     if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port: 1 to 65535")
     return int(text)

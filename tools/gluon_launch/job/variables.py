@@ -60,7 +60,7 @@ def parse(items, environ, knows=anything):
 
 
 def passed(options, environ, knows=anything):
-    """The variables that each role gets, {role: {name: value}}; may raise a `UsageError`.
+    """Return the variables that each role gets, {role: {name: value}}; may raise a `UsageError`.
 
     Of the launcher's environment those for `TRAINING` are passed on, but for its `OWN`; a local
     process inherits the others too. For `knows` see `Way`.
@@ -79,7 +79,7 @@ def passed(options, environ, knows=anything):
 
 
 def env_items(options):
-    """What `--env` and its kind give each role, in order."""
+    """Return what `--env` and its kind give each role, in order."""
     return {
         "scheduler": options.env,
         "server": [*options.env, *options.env_server],
@@ -88,7 +88,7 @@ def env_items(options):
 
 
 def overridden(environ, knows=anything):
-    """Which variables of the user have no effect, as the launcher sets them; "" for none.
+    """Return which variables of the user have no effect, as the launcher sets them; "" for none.
 
     Those of a launcher that has started this one are not the user's.
     """

@@ -22,7 +22,7 @@ complete -o filenames -F _gluon_launch gluon-launch launch.py
 
 
 def script():
-    """The script, with the names of all options and the values of those that have few."""
+    """Return the script, with the names of all options and the values of those that have few."""
     flags = [flag for flags in FLAGS.values() for flag in flags if flag.names != "command"]
     values = {flag.names: flag.takes for flag in flags if isinstance(flag.takes, tuple)}
     values["--launcher"] = tuple(WAYS)

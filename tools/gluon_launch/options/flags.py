@@ -164,6 +164,7 @@ class _Completion(argparse.Action):
 
 
 def _new_parser(program, description, epilog):
+    """Return a parser without flags, whose help is the program's docstring."""
     return _Parser(
         prog=program,
         usage=f"{program} -n N [-s N] [-H HOSTS] [options] COMMAND",
@@ -193,7 +194,7 @@ def create_parser(program, description):
 
 
 def _suggestion(name):
-    """What may have been meant, or that `--help` tells."""
+    """Return what may have been meant, or that `--help` tells."""
     if name in ELSEWHERE:
         return f": here that is {ELSEWHERE[name]}"
     names = {**{name: name for name in _names()}, **OLDER}
@@ -202,12 +203,12 @@ def _suggestion(name):
 
 
 def _names():
-    """All names of options."""
+    """Return all names of options."""
     return [n for flags in FLAGS.values() for flag in flags for n in flag.names.split()]
 
 
 def _settings(flag):
-    """What argparse is told of a flag."""
+    """Return what argparse is told of a flag."""
     if flag.takes is bool:
         return {"action": "store_true", "help": flag.help}
     settings = {"metavar": flag.shown, "help": flag.help, "default": flag.default}

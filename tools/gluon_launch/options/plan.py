@@ -42,7 +42,7 @@ def plan(args, environ=os.environ):
 
 
 def find_command(args):
-    """The command, without the `--` that may stand in front of it."""
+    """Return the command, without the `--` that may stand in front of it."""
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if args.check and not command:
         return ["python"]
@@ -54,7 +54,7 @@ def find_command(args):
 
 
 def find_way(args):
-    """The way of starting, if there is such a one and it knows the options that are given."""
+    """Return the way of starting, if there is such a one and it knows the given options."""
     name = args.launcher or ("ssh" if args.hostfile else "local")
     if name not in WAYS:
         raise UsageError(f"--launcher {name}: available are {', '.join(WAYS)}")
@@ -74,7 +74,7 @@ def find_way(args):
 
 
 def count_servers(args, command):
-    """How many servers: as many as workers, if nobody said, and none for Horovod."""
+    """Return how many servers: as many as workers, if nobody said, and none for Horovod."""
     num_servers = args.num_servers
     if num_servers is None:
         num_servers = 0 if imports_horovod(command) else args.num_workers
@@ -86,7 +86,7 @@ def count_servers(args, command):
 
 
 def imports_horovod(command):
-    """Is a Python script here the command, and are imports of Horovod among its first statements?
+    """Return whether the command is a Python script here that imports Horovod at its top level.
 
     Not within a `try` or an `if`: such a program may do without.
     """
@@ -111,7 +111,7 @@ def check_ssh_options(args):
 
 
 def find_target(args):
-    """The folder of `--sync-dst-dir`, relative to the home there, or None."""
+    """Return the folder of `--sync-dst-dir`, relative to the home there, or None."""
     target = args.sync_dst_dir and re.sub("^~(/+|$)", "", args.sync_dst_dir)
     if target is not None and re.fullmatch("[/ ]*|~.*", target):
         raise UsageError(f"--sync-dst-dir {target!r}: name a folder")
@@ -119,7 +119,7 @@ def find_target(args):
 
 
 def find_interface(args, way, env):
-    """The network to use: that of `--interface`, else MXNet's own variable for it, or None."""
+    """Return the network to use: that of `--interface`, else of MXNet's own variable, or None."""
     if "interface" not in way.options:  # all is on this machine
         return None
     for given in (args.interface, env["worker"].get("DMLC_INTERFACE")):
@@ -129,7 +129,7 @@ def find_interface(args, way, env):
 
 
 def check_shown(show, processes):
-    """Is there each process that `--show` names?"""
+    """Raise a `UsageError` if a process that `--show` names is not there."""
     for role, rank in show or ():
         last = max((process.rank for process in processes if process.role == role), default=None)
         if last is None:

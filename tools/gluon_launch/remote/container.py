@@ -15,12 +15,12 @@ TALK_S = 10
 
 
 def proof(key, who, number):
-    """What only an end that knows the key can say about a number of the other end."""
+    """Return what only an end that knows the key can say about a number of the other end."""
     return hmac.new(key, who + number, hashlib.sha256).digest()
 
 
 def receive(connection):
-    """The next `SIZE` bytes."""
+    """Return the next `SIZE` bytes."""
     data = b""
     while len(data) < SIZE:
         more = connection.recv(SIZE - len(data))
@@ -31,7 +31,7 @@ def receive(connection):
 
 
 def agree(connection, key, ours, theirs):
-    """Do both ends know the key? It does not cross the network."""
+    """Return whether both ends know the key. It does not cross the network."""
     number = os.urandom(SIZE)
     connection.sendall(number)
     connection.sendall(proof(key, ours, receive(connection)))
@@ -39,7 +39,7 @@ def agree(connection, key, ours, theirs):
 
 
 def call(addresses, port, key):
-    """A connection to the launcher; None if it waits for nobody any more."""
+    """Return a connection to the launcher; None if it waits for nobody any more."""
     for address in addresses:
         try:
             connection = socket.create_connection((address, port), TALK_S)

@@ -12,7 +12,7 @@ import sys
 
 
 def processors():
-    """How many processors this process may use, by affinity and by control group."""
+    """Return how many processors this process may use, by affinity and by control group."""
     try:
         count = len(os.sched_getaffinity(0))
     except AttributeError:
@@ -27,7 +27,7 @@ def processors():
 
 
 def machine():
-    """What tells this machine from all others, and from containers on it; None if nothing does.
+    """Return what tells this machine from others, and from containers on it; None if nothing does.
 
     It is the same however the machine is called. The kernel draws a boot id each time it starts; a
     machine id (/etc/machine-id) is no help, as copies of a disk share it. Containers and network
@@ -43,7 +43,7 @@ def machine():
 
 
 def has_address(address):
-    """Is an address this host's own?"""
+    """Return whether an address is this host's own."""
     try:
         with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
             probe.bind((address, 0))
@@ -53,21 +53,21 @@ def has_address(address):
 
 
 def address_toward(other):
-    """The IPv4 address of this host from which the kernel would send to another one."""
+    """Return the IPv4 address of this host from which the kernel would send to another one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((other, 9))  # a datagram socket: nothing is sent
         return probe.getsockname()[0]
 
 
 def address_of(interface):
-    """The IPv4 address of an interface; OSError if it is not here, or has none."""
+    """Return the IPv4 address of an interface; OSError if it is not here, or has none."""
     request = struct.pack("256s", interface.encode()[:15])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         return socket.inet_ntoa(fcntl.ioctl(probe.fileno(), 0x8915, request)[20:24])
 
 
 def own_address(toward, interfaces):
-    """The IPv4 address of the first interface that is here, or the one the kernel would send from.
+    """Return the IPv4 address of the first interface that is here, or that the kernel would choose.
 
     `interfaces` are names with commas between them.
     """
@@ -82,7 +82,7 @@ def own_address(toward, interfaces):
 
 
 def interfaces():
-    """By the name of each interface that has an IPv4 address, that address."""
+    """Return the IPv4 address of each interface that has one, by the interface's name."""
     found = {}
     for _, name in socket.if_nameindex():
         try:
@@ -93,12 +93,12 @@ def interfaces():
 
 
 def interface_of(address):
-    """The name of the interface that has an IPv4 address, or None."""
+    """Return the name of the interface that has an IPv4 address, or None."""
     return next((name for name, own in interfaces().items() if own == address), None)
 
 
 def listen(address, wanted):
-    """Listen at the port `wanted`, or at a free one; returns that socket, and another or None.
+    """Listen at the port `wanted`, or at a free one; return that socket, and another or None.
 
     The second one keeps other launchers on this host off the port, as long as it is open.
     """

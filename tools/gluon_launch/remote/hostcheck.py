@@ -51,7 +51,7 @@ if int(sys.argv[1]):  # MXNet is loaded for this, and a broken one may crash: on
 
 
 def check_directory(directory, create):
-    """Is the folder there, or can it be made; how much space is free?"""
+    """Return the free bytes of a folder that is or can be made; else None, and what is wrong."""
     existing = os.path.abspath(directory)
     while create and not os.path.exists(existing):
         existing = os.path.dirname(existing)
@@ -67,7 +67,7 @@ def check_directory(directory, create):
 
 
 def check_program(program, by_shell):
-    """Can the first word of the command be run from here?"""
+    """Return why the first word of the command cannot be run from here, or None."""
     if not program or shutil.which(program):
         return None
     if (
@@ -80,7 +80,7 @@ def check_program(program, by_shell):
 
 
 def is_for_login(program):
-    """Does only a login shell know it, as it does functions (module) and what a profile adds?"""
+    """Return whether only a login shell knows it, as functions (module) and what a profile adds."""
     try:
         return not subprocess.call(
             ["bash", "-lc", 'command -v "$0"', program],
@@ -94,7 +94,7 @@ def is_for_login(program):
 
 
 def count_gpus():
-    """How many NVIDIA GPUs the host has: by its driver's files, else by nvidia-smi."""
+    """Return how many NVIDIA GPUs the host has: by its driver's files, else by nvidia-smi."""
     try:
         return len(os.listdir("/proc/driver/nvidia/gpus"))
     except OSError:
@@ -109,7 +109,7 @@ def count_gpus():
 
 
 def check_mxnet(program, gpus):
-    """What is known of the command's Python and its MXNet, and what is wrong."""
+    """Return what is known of the command's Python and its MXNet, and what is wrong."""
     if not re.match(r"python[\d.]*$", os.path.basename(program)):
         return {"horovod": "True"}, None  # a script may run anything
     try:
@@ -130,7 +130,7 @@ def check_mxnet(program, gpus):
 
 
 def check_reach(address):
-    """Why the scheduler's port cannot be reached from here, or None."""
+    """Return why the scheduler's port cannot be reached from here, or None."""
     host, port = address.rsplit(":", 1)
     try:
         socket.create_connection((host, int(port)), timeout=5).close()

@@ -13,7 +13,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 def children():
-    """All children of this process, also those that have ended."""
+    """Return all children of this process, also those that have ended."""
     try:
         with open(f"/proc/self/task/{os.getpid()}/children", encoding="utf-8") as file:
             return {int(pid) for pid in file.read().split()}
@@ -41,7 +41,7 @@ class Orphans:
             pass
 
     def find(self, own):
-        """Their pids."""
+        """Return their pids."""
         return children() - self.strangers - own
 
     def look(self, own):

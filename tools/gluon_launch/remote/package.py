@@ -67,7 +67,7 @@ class Package:
             pass
 
     def tell(self, name, env):
-        """The environment of a process that finds the package first, and the file of its claim."""
+        """Return the environment of a process that finds the package first, and its claim file."""
         if not self.folder:
             return env, None
         places = [env.get("PYTHONPATH", os.environ.get("PYTHONPATH"))]

@@ -63,7 +63,7 @@ def guard(pipe, mark, supervisor, silence_s, folder):
 
 
 def start_status(error, command, cwd):
-    """The exit status for a start that failed: 127 and 126 as a shell has them, else 1."""
+    """Return the exit status for a start that failed: 127 and 126 as a shell has them, else 1."""
     if error.filename != command[0]:
         return 1  # no such folder; no more processes, files or memory
     if error.errno == errno.ENOENT and not os.path.exists(os.path.join(cwd or "", command[0])):
@@ -140,7 +140,7 @@ class Child:
         self.status = None  # of the process itself, once it has ended: -n for signal n
         self.deadline = None  # when to KILL it; after its end, to stop waiting for its output
         self.rest_until = None  # after its end: when to KILL what it has left
-        self.request, self.is_told = None, False  # the last signal; to end
+        self.request, self.is_stopping = None, False  # the last signal; asked to end
         self.grace_s = float(env.get("LAUNCH_GRACE", KILL_S))
         self.living = {}
         self.left = []  # commands that it left behind, though nobody asked it to end
@@ -150,10 +150,10 @@ class Child:
         self.previous = ""
         self.idle_since = self.looked = time.monotonic()
         self.ticks = 0
-        self.rests = ""  # "waits" or "in its exit": it has neither written nor computed
+        self.idle = ""  # "waits" or "in its exit": it has neither written nor computed
 
     def family(self):
-        """Its living processes: the one that was started, and what that forked."""
+        """Return its living processes: the one that was started, and what that forked."""
         return family(self.mark, (self.pid,))
 
     def ask(self, number):
@@ -169,8 +169,8 @@ class Child:
 
     def stop(self, deadline):
         """TERM now, KILL after the deadline."""
-        if not self.is_told:
-            self.is_told = True
+        if not self.is_stopping:
+            self.is_stopping = True
             self.ask(signal.SIGTERM)
         if self.status is None:
             self.deadline = min(self.deadline or deadline, deadline)
@@ -180,7 +180,7 @@ class Child:
     def note_end(self, now):
         """Take the end of the process; what it has left has the rest of the grace, or a moment."""
         self.status, self.rest_until = self.popen.returncode, self.deadline or now + LEFT_S
-        if -self.status in ASKS and not self.is_told:  # somebody else's request, to a script
+        if -self.status in ASKS and not self.is_stopping:  # somebody else's request, to a script
             self.rest_until = now + self.grace_s
             self.stop(self.rest_until)
         self.deadline = self.rest_until + KILL_S
@@ -192,11 +192,11 @@ class Child:
             self.request.statuses[pid] = status
 
     def final_status(self):
-        """Its own status, or that of the program that was asked to end."""
+        """Return its own status, or that of the program that was asked to end."""
         return self.request.status(self.status) if self.request else self.status
 
     def follow(self, now):
-        """Go on with a request; after the end, see to what is left. Returns that."""
+        """Go on with a request; after the end, see to what is left, and return that."""
         if self.request:
             self.request.follow()
         if self.status is None:
@@ -209,12 +209,12 @@ class Child:
             return self.living
         self.looked = now
         if now > self.rest_until:
-            if self.status == 0 and not self.is_told:
+            if self.status == 0 and not self.is_stopping:
                 self.left += filter(None, map(command_line, self.living))
             self.living = kill_family(self.mark, (self.pid,))
         else:
             self.living = self.family()
-            if self.is_told and self.living:
+            if self.is_stopping and self.living:
                 self.request.send(self.living)
         if not self.living:
             self.deadline = min(self.deadline, now + KILL_S)
@@ -237,7 +237,7 @@ class Child:
             self.handled.update(pid for pid in self.family() if catches(pid, signal.SIGINT))
 
     def is_in_exit(self, pid):
-        """Is this a Python that has begun to tear down its modules?
+        """Return whether this is a Python that has begun to tear down its modules.
 
         A prepared one says so in a file. Others drop their handler of SIGINT just before; those of
         PYTHONFAULTHANDLER stay until the end.
@@ -248,7 +248,7 @@ class Child:
         return has_dropped and catches(pid, signal.SIGSEGV) and not ignores(pid, signal.SIGINT)
 
     def look(self, now):
-        """Look from time to time whether it rests; True if that has changed.
+        """Look from time to time whether it is idle; True if that has changed.
 
         It is looked at only when it is silent: to find what it forked takes a while.
         """
@@ -256,17 +256,17 @@ class Child:
             self.note_handlers(now, LOOK_S if self.handled else 1)  # it may be a short program
         pause = 1 if self.traceback_at else LOOK_S
         silent_s = now - self.idle_since
-        if now - self.looked < pause or not (self.traceback_at or self.rests or silent_s > LOOK_S):
+        if now - self.looked < pause or not (self.traceback_at or self.idle or silent_s > LOOK_S):
             return False
-        living, before = self.family(), self.rests
+        living, before = self.family(), self.idle
         ticks = sum(entry.ticks for entry in living.values())
         if abs(ticks - self.ticks) > 3 * (now - self.looked):  # waiting threads tick now and then
             self.idle_since = now
-        self.looked, self.ticks, self.rests = now, ticks, ""
+        self.looked, self.ticks, self.idle = now, ticks, ""
         if now - self.idle_since > HUNG_S:
-            self.rests = "in its exit" if any(map(self.is_in_exit, living)) else "waits"
-        return self.rests != before
+            self.idle = "in its exit" if any(map(self.is_in_exit, living)) else "waits"
+        return self.idle != before
 
     def hung(self):
-        """Does it rest in its exit, after a traceback?"""
-        return self.traceback_at is not None and self.rests == "in its exit"
+        """Return whether it is idle in its exit, after a traceback."""
+        return self.traceback_at is not None and self.idle == "in its exit"

@@ -29,7 +29,7 @@ REPORTS = {  # some have a "why" where it failed
     "line": "name stream text end",  # a part of a line ends with ""
     "wrote": "name",
     "hung": "name",
-    "resting": "name how",
+    "idle": "name how",
     "prepared": "name",
     "left": "name commands",
     "exit": "name status",
@@ -41,16 +41,16 @@ NAMES = {"command", "cwd", "env"}  # fields whose texts a locale has decoded: se
 
 SILENCE_S = 10  # neither side has heard of the other for so long: the host is lost, all is ended
 KILL_S = 3  # between TERM and KILL
-HUNG_S = 10  # a process that has neither written nor computed for so long rests
+HUNG_S = 10  # a process that has neither written nor computed for so long is idle
 
 
 def to_wire(value):
-    """Names of files, words and values as they are sent: as the bytes that they are here."""
+    """Return names of files, words and values as they are sent: as the bytes that they are here."""
     return _each(value, lambda text: os.fsencode(text).decode("utf-8", "surrogateescape"))
 
 
 def from_wire(value):
-    """The same bytes as a text of this system, whose locale may have another encoding."""
+    """Return the same bytes as a text of this system, whose locale may have another encoding."""
     return _each(value, lambda text: os.fsdecode(text.encode("utf-8", "surrogateescape")))
 
 

@@ -137,7 +137,7 @@ class Request:
                 send_signal(signal.SIGTERM, living)
 
     def status(self, own):
-        """The status of the program that was asked, else that which the process ended with.
+        """Return the status of the program that was asked, else that which the process ended with.
 
         A pipe ends with the status of its last command, a script with that of what came after.
         """
@@ -146,5 +146,5 @@ class Request:
 
 
 def has_ended(pid):
-    """Has a process ended, with all its threads?"""
+    """Return whether a process has ended, with all its threads."""
     return end_status(pid) is not None or not os.path.exists(f"/proc/{pid}")

@@ -100,6 +100,7 @@ class Supervisor:
             self.leave("nobody listens")
 
     def read_orders(self):
+        """Read orders, and carry out those that are complete."""
         try:
             data = os.read(0, 1 << 16)
         except OSError:
@@ -115,7 +116,7 @@ class Supervisor:
             getattr(self, "take_" + order.pop("order"))(**order)
 
     def may_read(self, stream):
-        """May it be read now? The last output of a process that has ended must not wait."""
+        """Return whether it may be read now. The last output of an ended process must not wait."""
         return not self.held or self.leaving or stream.child.status is not None
 
     def pump(self, stream):
@@ -172,7 +173,7 @@ class Supervisor:
         if child.status is None and child.popen.poll() is not None:
             child.note_end(now)
         elif child.status is None and child.deadline is None and child.look(now):
-            self.report("resting", name=child.name, how=child.rests)
+            self.report("idle", name=child.name, how=child.idle)
             if child.hung():
                 child.traceback_at = None
                 self.report("hung", name=child.name)
@@ -200,7 +201,7 @@ class Supervisor:
                 child.take_orphan(pid, status)
 
     def own(self):
-        """The children of this process that it has started itself."""
+        """Return the children of this process that it has started itself."""
         return {self.guard_pid, *(child.pid for child in self.children.values())}
 
     def tell_guard(self, record):
@@ -301,7 +302,7 @@ class Supervisor:
             child.ask(number)
 
     def take_address(self, toward=None, interface=None):
-        """Which address of this host faces another one, or belongs to an interface?"""
+        """Report this host's address that faces another host, or belongs to an interface."""
         try:
             address = own_address(toward, interface)
             self.report("address", address=address, interface=interface_of(address))
@@ -317,7 +318,7 @@ class Supervisor:
             self.report("address", address=None, interface=None, why=what)
 
     def take_own(self, addresses):
-        """Which of these addresses are this host's own?"""
+        """Report which of these addresses are this host's own."""
         self.report("own", addresses=[each for each in addresses if has_address(each)])
 
     def take_port(self, address, port=None):

@@ -30,7 +30,7 @@ def scan():
 
 
 def _stat(pid):
-    """The fields of /proc/PID/stat behind the name, from the state on; none if it is gone."""
+    """Return the fields of /proc/PID/stat behind the name, from the state on; [] if it is gone."""
     try:
         with open(f"/proc/{int(pid)}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()
@@ -39,12 +39,12 @@ def _stat(pid):
 
 
 def _is_dead(fields):
-    """Is it dead with all its threads? The first one may end before the others."""
+    """Return whether it is dead with all its threads. The first one may end before the others."""
     return fields[0] in b"ZX" and int(fields[17]) <= 1
 
 
 def end_status(pid):
-    """How a process ended that its parent has not asked for yet: -n for signal n, None before."""
+    """Return how a process ended, before its parent has asked: -n for signal n; else None."""
     fields = _stat(pid)
     if not fields or not _is_dead(fields):
         return None
@@ -53,7 +53,7 @@ def end_status(pid):
 
 
 def family(mark, sessions):
-    """Every living process of these sessions or with this mark, and what these have started.
+    """Return all living processes of these sessions or with this mark, and what they have started.
 
     The mark is the beginning of an entry in the environment, as bytes. The caller does not count.
     Returns an `Entry` for each pid.
@@ -70,7 +70,7 @@ def family(mark, sessions):
 
 
 def has_mark(pid, mark):
-    """Does an entry in its environment begin so?"""
+    """Return whether an entry in its environment begins so."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return b"\0" + mark in b"\0" + file.read()
@@ -79,7 +79,7 @@ def has_mark(pid, mark):
 
 
 def started_by(entries):
-    """The children of each process among these entries."""
+    """Return the children of each process among these entries."""
     below = collections.defaultdict(list)
     for pid, entry in entries.items():
         below[entry.parent].append(pid)
@@ -87,7 +87,7 @@ def started_by(entries):
 
 
 def descendants(below, pids):
-    """All that these processes have started, and what that has started."""
+    """Return all that these processes have started, and what that has started."""
     found, layer = set(), list(pids)
     while layer:
         layer = [kid for pid in layer for kid in below[pid] if kid not in found]
@@ -113,17 +113,17 @@ def kill_family(mark, sessions):
 
 
 def catches(pid, number):
-    """Does a process have a handler for this signal?"""
+    """Return whether a process has a handler for this signal."""
     return _signals(pid, "SigCgt") >> (number - 1) & 1
 
 
 def ignores(pid, number):
-    """Does a process ignore this signal?"""
+    """Return whether a process ignores this signal."""
     return _signals(pid, "SigIgn") >> (number - 1) & 1
 
 
 def _signals(pid, kind):
-    """The signals that a process catches (SigCgt) or ignores (SigIgn), a bit each."""
+    """Return the signals that a process catches (SigCgt) or ignores (SigIgn), a bit each."""
     try:
         with open(f"/proc/{pid}/status", encoding="utf-8") as file:
             found = re.search(rf"^{kind}:\s*(\w+)", file.read(), re.MULTILINE)
@@ -133,7 +133,7 @@ def _signals(pid, kind):
 
 
 def link(path):
-    """Where a link of /proc leads, or None."""
+    """Return where a link of /proc leads, or None."""
     try:
         return os.readlink(path)
     except OSError:
@@ -141,13 +141,13 @@ def link(path):
 
 
 def pipe(pid, fd):
-    """The name of the pipe that a process has open so, or None."""
+    """Return the name of the pipe that a process has open so, or None."""
     name = link(f"/proc/{pid}/fd/{fd}")
     return name if name and name.startswith("pipe:") else None
 
 
 def command_line(pid):
-    """The words of a process, in one line."""
+    """Return the words of a process, in one line."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             return file.read().replace(b"\0", b" ").decode("utf-8", "replace").strip()
@@ -156,17 +156,17 @@ def command_line(pid):
 
 
 def runs(pid, programs):
-    """Is it one of these programs? Not by its name, which may be that of a script."""
+    """Return whether it is one of these programs; not by its name, which may be a script's."""
     return os.path.basename(link(f"/proc/{pid}/exe") or "") in programs
 
 
 def is_background(pid, shell):
-    """Did a script start it with `&`? Then it ignores SIGINT, and the script does not."""
+    """Return whether a script started it with `&`: it ignores SIGINT then, the script does not."""
     return ignores(pid, signal.SIGINT) and not ignores(shell, signal.SIGINT)
 
 
 def filters(living):
-    """Those that read what another one writes to its standard output or error."""
+    """Return those that read what another one writes to its standard output or error."""
     writers = collections.defaultdict(set)
     for pid in living:
         for fd in (1, 2):
@@ -188,7 +188,7 @@ class Tree:
         self.passed_on = set()  # a trap may pass it on to these: a script started them with `&`
 
     def choose(self, number, spared, is_first):
-        """Who is asked, and can they act on the signal? Else it ends them.
+        """Return who is asked, and whether they can act on the signal; else it ends them.
 
         The last of a pipe acts only if none before it can.
         """
@@ -200,12 +200,12 @@ class Tree:
         return [], False
 
     def each(self, way, pids, number, spared):
-        """What a function finds at each of these processes, in one list."""
+        """Return what a function finds at each of these processes, in one list."""
         found = (way(pid, number, spared) for pid in pids if pid not in spared)
         return list(itertools.chain.from_iterable(found))
 
     def actors(self, pid, number, spared):
-        """Those who can act on a signal, at a process and below."""
+        """Return those who can act on a signal, at a process and below."""
         has_handler, kids = catches(pid, number), self.below[pid]
         is_shell = runs(pid, SHELLS)
         if has_handler and not is_shell and not runs(pid, PASS_ON):
@@ -226,12 +226,12 @@ class Tree:
         return [pid, *found, *next(filter(None, waited_for), [])]
 
     def programs(self, pid, number, spared):
-        """The programs that shells wait for, or a shell that waits for none."""
+        """Return the programs that shells wait for, or a shell that waits for none."""
         if not runs(pid, SHELLS):
             return [pid]
         return self.each(self.programs, self.below[pid], number, spared) or [pid]
 
 
 def has_exit_trap(pid):
-    """Is it a bash with a trap for its end? It catches all signals then, and ends at once."""
+    """Return whether it is a bash with a trap for its end: it catches all signals, and ends."""
     return catches(pid, signal.SIGILL)

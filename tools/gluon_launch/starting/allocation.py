@@ -68,7 +68,7 @@ def find_hosts(environ=os.environ, first=None):
 
 
 def unused(environ=os.environ):
-    """A line on the hosts of an allocation that a job on this machine leaves unused, or ""."""
+    """Return a line on the hosts of an allocation that a job here leaves unused, or ""."""
     try:
         hosts = [*dict.fromkeys(host.name for host in find_hosts(environ))]
     except UsageError:  # the list cannot be read: nobody has asked for it

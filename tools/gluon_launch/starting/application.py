@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 
-from gluon_launch.job.statuses import UNREACHABLE
+from gluon_launch.job.statuses import UNREACHABLE, USAGE
 from gluon_launch.remote.bootstrap import REMOTE
 from gluon_launch.remote.host import own_address
 from gluon_launch.starting.relay import KEY
@@ -140,13 +140,13 @@ class Application:
             return (
                 f"YARN gives no container more than {known['memory']} MB, and a worker with its"
                 f" servers needs {request.memory}: see --worker-memory and --server-memory",
-                2,
+                USAGE,
             )
         if int(known.get("cores", request.cores)) < request.cores:
             return (
                 f"YARN gives no container more than {known['cores']} cores, and a worker with its"
                 f" servers needs {request.cores}: see --worker-cores and --server-cores",
-                2,
+                USAGE,
             )
         if self.client.poll() is not None:
             self.reader.join(2)
@@ -157,7 +157,7 @@ class Application:
             if re.search("GSS|[Kk]erberos|Krb", why):
                 why = f"Kerberos is not supported ({why})"
             if "id" not in known:
-                return f"YARN does not take the job: {why}", 2
+                return f"YARN does not take the job: {why}", USAGE
             return f"YARN: {known['id']} ended: {why}", UNREACHABLE
         self.tell()
         return None

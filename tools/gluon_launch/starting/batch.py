@@ -84,7 +84,7 @@ class BatchSystem(Way):
 
     @abc.abstractmethod
     def submit(self, text, words, folder, environ):
-        """Submit a script whose output goes to a folder; returns a `Submitted`.
+        """Submit a script whose output goes to a folder; return a `Submitted`.
 
         Its directives are given also as words: a command line wins over the user's variables.
 

@@ -63,6 +63,7 @@ def look(source, options):
 
 @functools.lru_cache(maxsize=1)  # for the check, and for the copy to each host
 def _look(source, excluded, limit):
+    """Return the :class:`Contents` of a folder; asked again, the same."""
     sizes = _list(source, excluded)
     checkpoints = [] if "none" in excluded else [*_checkpoints(source, sizes)]
     for files in checkpoints:

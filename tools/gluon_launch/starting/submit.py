@@ -120,7 +120,7 @@ class Follower:
         self.in_vain = 0  # how often it could not be cancelled
 
     def follow(self, requests):
-        """Follow the job to its end; returns its exit status."""
+        """Follow the job to its end; return its exit status."""
         looked, status = -LOOK_S, None
         while status is None:
             if self.in_vain == 2:
@@ -201,7 +201,7 @@ class Follower:
 
 
 def submit(job, text, words, environ, console, requests):
-    """Submit a job's script and follow it to its end; returns the launcher's exit status."""
+    """Submit a job's script and follow it to its end; return the launcher's exit status."""
     began, folder = time.time(), job.options.job_dir or job.source
     try:
         submitted = job.way.submit(text, words, folder, environ)

@@ -18,7 +18,7 @@ PLAIN_SIGNS = ("=", "-", "|")
 
 
 def can_be_drawn(out, err, environ):
-    """Is standard error a terminal on which only the launcher writes?
+    """Return whether standard error is a terminal on which only the launcher writes.
 
     Standard output may be the same one, or a file; behind a pipe somebody else may write to it.
     """
@@ -54,7 +54,7 @@ class Bottom:
             self._signs = PLAIN_SIGNS
 
     def erased(self):
-        """The text that erases what is there."""
+        """Return the text that erases what is there."""
         if not self._drawn:
             return ""
         columns = self.columns()
@@ -64,7 +64,7 @@ class Bottom:
         return "\r" + UP * (height - 1) + ERASE
 
     def drawn(self):
-        """The text that draws the rows, cut to the size of the terminal."""
+        """Return the text that draws the rows, cut to the size of the terminal."""
         if not self._is_open:
             return ""
         size = self._size()
@@ -75,7 +75,7 @@ class Bottom:
         return "\n".join(rows)
 
     def columns(self):
-        """How wide the terminal is now."""
+        """Return how wide the terminal is now."""
         return self._size().columns
 
     def close(self):
@@ -91,7 +91,7 @@ class Bottom:
 
 
 def _cut(text, columns):
-    """The beginning of a text that fits."""
+    """Return the beginning of a text that fits."""
     while width(text) > columns:
         text = text[: columns if len(text) > columns else -1]
     return text

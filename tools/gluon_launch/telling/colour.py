@@ -5,7 +5,7 @@ HUES = ("36", "33", "35", "34", "96", "93", "95", "94")  # of workers, by rank
 
 
 def is_terminal(file, environ):
-    """Is a stream a terminal that can move its cursor?"""
+    """Return whether a stream is a terminal that can move its cursor."""
     try:
         return file.isatty() and environ.get("TERM", "dumb") != "dumb"
     except ValueError:  # closed
@@ -13,7 +13,7 @@ def is_terminal(file, environ):
 
 
 def is_wanted(choice, file, environ):
-    """Are there to be colours? `choice` is that of `--color`; see https://no-color.org."""
+    """Return whether to colour: `choice` is that of `--color`; see https://no-color.org."""
     if choice != "auto":
         return choice == "always"
     if environ.get("NO_COLOR"):
@@ -22,10 +22,10 @@ def is_wanted(choice, file, environ):
 
 
 def of_process(process):
-    """The colour of a process's name."""
+    """Return the colour of a process's name."""
     return HUES[process.rank % len(HUES)] if process.role == "worker" else GREY
 
 
 def painted(text, colour):
-    """The text in a colour; as it is without one."""
+    """Return the text in a colour; as it is without one."""
     return f"\x1b[{colour}m{text}\x1b[0m" if colour else text

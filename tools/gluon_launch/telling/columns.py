@@ -9,7 +9,7 @@ LEAST = 16  # columns of text beside an indentation; with fewer there is no inde
 
 
 def width(text):
-    """How many columns a text takes."""
+    """Return how many columns a text takes."""
     plain = COLOUR.sub("", text) if "\x1b" in text else text
     if plain.isascii():
         return len(plain)
@@ -20,7 +20,7 @@ def width(text):
 
 
 def wrapped(prefix, text, columns, following=None):
-    """A line as rows of a terminal, broken between words; a single row where it fits.
+    """Return a line as rows of a terminal, broken between words; a single row where it fits.
 
     Parameters
     ----------

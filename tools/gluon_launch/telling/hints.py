@@ -4,7 +4,7 @@ What belongs to one way of starting is in that way's file. An advice may be a li
 with what it needs: see `job/advice.py`.
 """
 
-from gluon_launch.job.statuses import KILLED, SAVED, UNREACHABLE
+from gluon_launch.job.statuses import KILLED, SAVED, TIMED_OUT, UNREACHABLE
 
 # a pattern in the last lines, or None for any; the exit status, or None for any; the advice
 HINTS = (
@@ -63,7 +63,7 @@ HINTS = (
      "memory ran out: a smaller --batch-size, or fewer workers on a host"),
     (r"Check failed: (size == to->Size\(\)|lens->size\(\) == keys)", None,
      "sparse_grad=True does this on a dist store: leave it out"),
-    (r"^--(stall|start)-timeout", 124,
+    (r"^--(stall|start)-timeout", TIMED_OUT,
      "the stacks above show where each program is; servers that only wait are left out"),
     (None, KILLED, "SIGKILL often means memory ran out: `dmesg | grep -i kill` on that host tells"),
     (None, SAVED, "it stopped on request and has saved: its last line says how to go on"),

@@ -64,6 +64,7 @@ class LastWords:
         return readable
 
     def _keep(self, stream, text, end):
+        """Keep a line that is worth showing, and note what may be a cause."""
         self._count += 1
         for kept in (self._all, self._errors) if stream == "err" else (self._all,):
             if self._redrawn == stream and kept:
@@ -83,12 +84,12 @@ class LastWords:
             self._causes.append((self._count, text))
 
     def lack(self):
-        """The line that tells what the machine has run out of, None if there was none lately."""
+        """Return the line that tells what the machine has run out of; None if none came lately."""
         number, line = self._lack or (-RECENT, None)
         return line if number > self._count - RECENT else None
 
     def worth_showing(self):
-        """The lines, and whether all of them are of standard error.
+        """Return the lines, and whether all of them are of standard error.
 
         Both outputs count if the last line was none of standard error: `2>&1`, or a message that
         was printed.

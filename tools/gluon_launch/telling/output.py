@@ -38,7 +38,7 @@ def open_streams():
 
 
 def _same_file(one, other):
-    """Do both lead to the same place, as on a terminal? In a notebook they are no files: yes."""
+    """Return whether both lead to one place, as on a terminal; True in a notebook (no files)."""
     try:
         return os.path.sameopenfile(one.fileno(), other.fileno())
     except OSError:
@@ -161,12 +161,12 @@ class Console:
             self.say(text)
 
     def room(self):
-        """How many columns a line of the launcher itself may have; None: as many as it needs."""
+        """Return how many columns a line of the launcher itself may have; None: any number."""
         prefix = self._format("launch", "", self._err[0]).rstrip("\n")
         return self._bottom.columns() - width(prefix) if self._bottom else None
 
     def stand_above(self, process, lines):
-        """Are lines of a process still in sight, above what is shown next?"""
+        """Return whether lines of a process are still in sight, above what is shown next."""
         if not (lines and self.has_frames):
             return False
         last = list(self._last)
@@ -184,7 +184,7 @@ class Console:
             self.progress.begin(began, number)
 
     def is_due(self):
-        """Is it time to draw the bottom of the terminal anew?"""
+        """Return whether it is time to draw the bottom of the terminal anew."""
         return self._bottom and time.monotonic() - self._drawn_at > DRAWN_S
 
     def draw(self, phase, hosts):
@@ -212,7 +212,7 @@ class Console:
             writer.put(self._write, line, file)
 
     def _format(self, who, text, file, hue=None, mark="", following=""):
-        """A line with who wrote it in front; where the bottom is drawn it is broken at words."""
+        """Return a line with its writer in front, broken at words where the bottom is drawn."""
         clock = time.strftime("%H:%M:%S ") if self.timestamps else ""
         prefix = f"{clock}{colour.painted(f'[{who}]', hue)} "
         text = self.mask(text)
@@ -223,12 +223,13 @@ class Console:
         return "\n".join(wrapped(prefix + mark, text, columns, following)) + "\n"
 
     def _is_drawn_on(self, file):
-        """Is the bottom of a terminal drawn where this leads to?"""
+        """Return whether the bottom of a terminal is drawn where this leads to."""
         if not self._bottom:
             return False
         return file is self._bottom.file or len(self.writers) == 1
 
     def _write(self, line, file):
+        """Write a line, below which the bottom is drawn again; in the writer's thread."""
         if file in self.closed:
             return
         encoding = file.encoding or "utf-8"
@@ -249,7 +250,7 @@ class Console:
 
 
 def framed(lines, sign, encoding, is_coloured):
-    """Lines in one frame, each (line, mark, mark of its further rows); the sign is in front."""
+    """Return lines in a frame: each is (line, mark, mark of further rows), the sign in front."""
     hue = {"good": colour.GREEN, "bad": colour.RED, "asked": colour.YELLOW}[sign]
     hue = hue if is_coloured else None
     signs = {"good": "✓", "bad": "✗", "asked": "■"}[sign], "│", "└"

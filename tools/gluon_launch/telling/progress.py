@@ -37,12 +37,12 @@ class Row:
     rate: str = ""
 
     def place(self):
-        """How far it is: by the first number in its words, such as that of an epoch."""
+        """Return how far it is: by the first number in its words, such as that of an epoch."""
         number = re.search(r"\d+", self.what)
         return int(number[0]) if number else -1, -1 if self.percent is None else self.percent
 
     def is_near(self, other):
-        """Is another one's bar of the same kind, and nearly as long?"""
+        """Return whether another bar is of the same kind, and nearly as long."""
         if self.percent is None or other.percent is None:
             return self.text == other.text
         same = self.what == other.what
@@ -112,7 +112,7 @@ class Progress:
         self.where = f"on {names}" if names else ""
 
     def rows(self, now, signs, columns=80):
-        """What to show: a line on the job, then rows of workers that have a bar.
+        """Return what to show: a line on the job, then rows of workers that have a bar.
 
         `signs` are the characters for (the full part of a bar, the rest, a point between words).
         """
@@ -127,7 +127,7 @@ class Progress:
         return found
 
     def _head(self, bars, now, between, columns):
-        """The line on the job."""
+        """Return the line on the job."""
         tries = [(f"try {self.number}", 0, "")] * (self.number > 1)
         time = clock(now - self.began)
         if self.phase:
@@ -142,7 +142,7 @@ class Progress:
         return fitted(pieces, between, columns)
 
     def _groups(self, bars):
-        """The ranks that share a row: those whose bars are near each other, save the slow one."""
+        """Return the ranks that share a row: their bars are near each other; not the slow one."""
         groups = []
         for rank, row in sorted(bars.items(), key=lambda item: -(item[1].percent or 0)):
             for group in groups:
@@ -154,7 +154,7 @@ class Progress:
         return sorted(map(sorted, groups))
 
     def _row(self, bars, ranks, signs, columns):
-        """The row of workers that are near each other: of the last of them."""
+        """Return the row of workers that are near each other: of the last of them."""
         rows = [bars[rank] for rank in ranks]
         row = min(rows, key=lambda each: each.percent or 0)
         pieces = [(f"  {workers(ranks)}", 0, "")]
@@ -180,7 +180,7 @@ class Progress:
         return fitted(pieces, "  ", columns)
 
     def _speed(self, bars):
-        """Samples of all workers: those that did not tell are taken to be as fast as the others."""
+        """Return the samples/s of all workers: one that did not tell counts as the others' mean."""
         known = {rank: per_second(row.rate) for rank, row in bars.items()}
         known = {rank: rate for rank, (rate, unit) in known.items() if unit == SAMPLES}
         speeds = known or dict(self.speeds)
@@ -192,12 +192,12 @@ class Progress:
 
 
 def is_bar(text):
-    """Is this a bar like tqdm's, and nothing else?"""
+    """Return whether this is a bar like tqdm's, and nothing else."""
     return BAR.fullmatch(text.strip()) is not None
 
 
 def per_second(rate):
-    """A rate of a bar as a number and its unit; (0, "") without one. `1.35s/batch` is slow."""
+    """Return a bar's rate as a number and its unit; (0, "") without one. `1.35s/batch` is slow."""
     found = BAR_RATE.fullmatch(rate)
     if not found or not float(found["number"]):
         return 0, ""
@@ -206,7 +206,7 @@ def per_second(rate):
 
 
 def _rate(rows):
-    """The mean rate of these bars, each a second, if they have one unit."""
+    """Return the mean rate of these bars, each a second, if they have one unit."""
     rates, units = zip(*(per_second(row.rate) for row in rows))
     if len(set(units)) > 1 or not units[0]:
         return ""
@@ -215,12 +215,12 @@ def _rate(rows):
 
 
 def workers(ranks):
-    """Workers by their ranks: `worker 1`, `workers 0-3, 5`."""
+    """Return workers by their ranks: `worker 1`, `workers 0-3, 5`."""
     return f"worker{'s' * (len(ranks) > 1)} {ranges(ranks)}"
 
 
 def ranges(ranks):
-    """Numbers in order as people write them: `0-3, 5`."""
+    """Return numbers in order as people write them: `0-3, 5`."""
     found = []
     for rank in ranks:
         if found and rank == found[-1][1] + 1:
@@ -231,7 +231,7 @@ def ranges(ranks):
 
 
 def joined(pieces, between):
-    """The words of pieces, see `fitted`, that are not empty."""
+    """Return the words of pieces, see `fitted`, that are not empty."""
     return between.join(words for words, *_ in pieces if words)
 
 
@@ -252,7 +252,7 @@ def fitted(pieces, between, columns):
 
 
 def whole_words(text, columns):
-    """The beginning of a text that fits, up to the end of a word, and a sign that more follows."""
+    """Return the beginning of a text that fits, up to the end of a word, and a sign for more."""
     if width(text) <= columns:
         return text
     room = columns - len(MORE)
@@ -263,7 +263,7 @@ def whole_words(text, columns):
 
 
 def clock(seconds):
-    """A time as `1:23`, or `2:01:23`."""
+    """Return a time as `1:23`, or `2:01:23`."""
     minutes, seconds = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
@@ -302,10 +302,10 @@ class Agreement:
         return shown
 
     def late(self, now):
-        """The lines that were held for too long."""
+        """Return the lines that were held for too long."""
         return self.release() if self._held and now - self._since > self.HOLD_S else []
 
     def release(self):
-        """All lines that are held, as they were printed."""
+        """Return all lines that are held, as they were printed."""
         held, self._held, self._after = [*self._held, *self._after], [], []
         return held

@@ -71,7 +71,7 @@ class Record:
         }
 
     def path(self, process):
-        """The log of a process, or None."""
+        """Return the log of a process, or None."""
         return self.folder and self.folder / f"{process.name}.log"
 
     def open(self, process):
@@ -84,6 +84,7 @@ class Record:
             self.writer.put(self._append, self.mask(text) + end, process)
 
     def _append(self, text, process):
+        """Append a text to the log of a process; in the writer's thread."""
         try:
             if process.name not in self.files:
                 self.files[process.name] = None
@@ -117,6 +118,7 @@ class Record:
             self.writer.put(self._replace, json.dumps(data, indent=2, ensure_ascii=False))
 
     def _replace(self, text):
+        """Replace job.json; in the writer's thread."""
         unfinished = self.folder / ".job.json"
         try:
             unfinished.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
@@ -126,7 +128,7 @@ class Record:
 
 
 def _row(member):
-    """A row of job.json: a process, and how it ended if it has."""
+    """Return a row of job.json: a process, and how it ended if it has."""
     return {
         "name": member.process.name,
         "host": member.process.host.name,
@@ -134,7 +136,7 @@ def _row(member):
         "started": member.started,
         "ended": member.ended,
         "status": member.status if member.status is None else shell_status(member.status),
-        "stopped_by_launcher": member.told,
+        "stopped_by_launcher": member.is_stopping,
     }
 
 

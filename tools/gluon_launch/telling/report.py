@@ -14,7 +14,7 @@ LONGEST = 400  # characters shown of a line
 
 
 def hint(text, status, knows=anything, hints=()):
-    """Advice on what to try, or None; `hints` are those of the way of starting."""
+    """Return advice on what to try, or None; `hints` are those of the way of starting."""
     for pattern, of_status, advice in (*hints, *HINTS):
         if of_status in (None, status) and (pattern is None or re.search(pattern, text)):
             fit = fitting(advice, knows)
@@ -24,12 +24,12 @@ def hint(text, status, knows=anything, hints=()):
 
 
 def shortened(line):
-    """A line without its middle, if it is very long: the cause may stand at either end."""
+    """Return a line without its middle, if it is very long: the cause may stand at either end."""
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 100]} … {line[-97:]}"
 
 
 def explain(failure, way, log=None, left_out=None, members=(), repeats=True):
-    """The lines that end a job.
+    """Return the lines that end a job.
 
     `log` is where the output of the process that failed is kept; `left_out` says what was not
     copied to the hosts. Of all members one may have told the cause long before another one failed.
@@ -66,7 +66,7 @@ def explain(failure, way, log=None, left_out=None, members=(), repeats=True):
 
 
 def verdict(failure, members, is_check=False):
-    """What became of the job, in a line: the last one on a terminal."""
+    """Return what became of the job, in a line: the last one on a terminal."""
     status = f"status {failure.status}"
     if is_check:
         return f"not ready ({status}): nothing was started"
@@ -75,7 +75,7 @@ def verdict(failure, members, is_check=False):
     stopped = [
         member.process.rank
         for member in members
-        if member.told and member.process.role == "worker" and member is not failure.member
+        if member.is_stopping and member.process.role == "worker" and member is not failure.member
     ]
     what = "stopped after saving, with" if failure.status == SAVED else "failed with"
     also = f"; {workers(stopped)} {'were' if len(stopped) > 1 else 'was'} stopped"

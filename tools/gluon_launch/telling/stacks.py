@@ -30,7 +30,7 @@ class Stacks:
         self._place = None  # "begin" or "frames" of a stack, or its "rest", not worth reading
 
     def take(self, line):
-        """The lines worth reading: none, this one, or with it those that were held back."""
+        """Return the lines worth reading: none, this one, or with it those that were held back."""
         thread, frame = _THREAD.match(line), _FRAME.match(line)
         if thread or _ABORTED.match(line):
             self._held = [held for held in self._held if _ABORTED.match(held)] if thread else []
@@ -47,6 +47,7 @@ class Stacks:
         return self._take_frame(line, f"{frame[1]}:{frame[2]}")
 
     def _take_frame(self, line, where):
+        """Return the lines worth reading, as `take` does, of a frame of a stack."""
         is_idle = self._place == "begin" and not self.is_current and _IDLES.search(where)
         if is_idle or _SERVES.search(where):
             self._place = "rest"

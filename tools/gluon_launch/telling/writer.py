@@ -46,7 +46,7 @@ class Writer:
                 self._count(-sum(map(len, texts)) - EACH_BYTES * len(texts))
 
     def _gathered(self, first):
-        """This task, and with `gather_s` all that have come: texts by what is to be done."""
+        """Return this task, and with `gather_s` all that have come: texts by what is to be done."""
         found = []
         coming = [first]
         while coming:
@@ -65,7 +65,7 @@ class Writer:
 
 
 def finish(writers, asked):
-    """Wait until all is written, or until nothing has been taken for a while; is all written?
+    """Wait until all is written, or nothing was taken for a while; return whether all is written.
 
     Once somebody wants the end, and `asked` is not empty, the wait is short, whatever is taken.
     """

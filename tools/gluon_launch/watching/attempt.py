@@ -64,7 +64,7 @@ class Attempt:
         self.outcome.raise_failure()
 
     def ran_s(self):
-        """From the start of the processes to the failure; None if none was started."""
+        """Return the seconds from the processes' start to the failure; None if none was started."""
         since = self.limits.running_since
         return None if since is None else self.outcome.failed_at - since
 
@@ -104,7 +104,7 @@ class Attempt:
         self.links.order("output", held=self.watch.flow.is_held)  # one that was late has not heard
 
     def find_addresses(self):
-        """The address of the scheduler, and each host's own that routes to it."""
+        """Return the address of the scheduler, and each host's own that routes to it."""
         everyone = self.links.all()
         interface = self.job.interface
         if interface:
@@ -121,13 +121,13 @@ class Attempt:
         return root, self.own_addresses(everyone, toward=root)
 
     def own_addresses(self, connections, **which):
-        """The IPv4 address of each host: of an interface, or the one that routes to another."""
+        """Return the IPv4 address of each host: an interface's, or that which routes to a host."""
         found = self.watch.ask("address", dict.fromkeys(connections, ("address", which)))
         self.interfaces.update((c.host, found[c]["interface"]) for c in connections)
         return {c.host: found[c]["address"] for c in connections}
 
     def find_port(self, root):
-        """A free port for the scheduler, held until it starts."""
+        """Return a free port for the scheduler, held until it starts."""
         first = self.links.first()
         order = "port", {"address": root, "port": self.job.options.port}
         return self.watch.ask("port", {first: order})[first]["port"]
@@ -252,7 +252,7 @@ class Attempt:
         members.stop(KILL_S)
         self.watch.wait(KILL_S + 2)
         self.tell_unprepared()
-        self.members.tell_passed_over()
+        self.members.tell_ignored()
 
     def tell_unprepared(self):
         """Name the workers that made a store, and whose MXNet nothing has made right.

@@ -67,7 +67,7 @@ class Connection:
         self._writer.put(self._write, json.dumps(dict(fields, order=order)) + "\n")
 
     def silent_s(self):
-        """For how long nothing has come from the other end."""
+        """Return for how long nothing has come from the other end."""
         since = self.waiting_since
         return 0 if since is None or self.ready is None else time.monotonic() - since
 
@@ -88,12 +88,12 @@ class Connection:
         self.kill()
 
     def was_dropped(self):
-        """Did a server that has too many logins at once drop this one?"""
+        """Return whether a server that has too many logins at once dropped this one."""
         words = "\n".join(self.last_words)
         return self.ready is None and bool(DROPPED.search(words)) and not REFUSED.search(words)
 
     def why_closed(self):
-        """Why there is no connection, in one line."""
+        """Return why there is no connection, in one line."""
         what = "the connection ended" if self.ready else "no connection"
         if self.given_up:
             return f"{self.host}: {what}: {self.given_up}"
@@ -113,6 +113,7 @@ class Connection:
         self.waiting_since = time.monotonic()
 
     def _read_reports(self):
+        """Turn what the supervisor writes into events, to its end."""
         for line in self.popen.stdout:
             try:
                 report = json.loads(line)

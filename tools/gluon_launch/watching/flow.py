@@ -12,7 +12,7 @@ class Flow:
         self.limit = HOLD_BYTES
 
     def waiting_bytes(self):
-        """What the slowest of the screen and the log's disk has not taken yet."""
+        """Return what the slowest of the screen and the log's disk has not taken yet."""
         return max(writer.waiting for writer in self.writers)
 
     def regulate(self):

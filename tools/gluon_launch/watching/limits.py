@@ -46,9 +46,9 @@ class Limits:
             self._fail(f"--start-timeout: after {limit:g} s still waiting for {late}")
 
     def _may_run_apart(self):
-        """Does no worker wait for others: has none made a store, and are some at work?"""
+        """Return whether no worker waits for others: none has made a store, some are at work."""
         workers = self.members.living("worker")
-        are_stuck = bool(workers) and all(member.rests for member in workers)
+        are_stuck = bool(workers) and all(member.idle for member in workers)
         return not self.registration.has_workers() and not are_stuck
 
     def _fail(self, message):

@@ -23,11 +23,11 @@ class Links:
         self.done = {}  # when a supervisor said that it has ended all, on the clock of the world
 
     def all(self):
-        """All connections, also while another thread opens one again."""
+        """Return all connections, also while another thread opens one again."""
         return list(self.by_host.values())
 
     def first(self):
-        """The connection to the host of the scheduler."""
+        """Return the connection to the host of the scheduler."""
         return self.by_host[self.job.hosts[0]]
 
     def order(self, order, **fields):
@@ -44,7 +44,7 @@ class Links:
             self.by_host[host] = self.logins.open(host)
 
     def are_settled(self):
-        """Is every login done, or lost for good?"""
+        """Return whether every login is done, or lost for good."""
         return all(connection.ready or connection.closed for connection in self.all())
 
     def open_again(self):
@@ -101,11 +101,11 @@ class Links:
         self.order("leave")
 
     def are_closed(self):
-        """Has every supervisor left?"""
+        """Return whether every supervisor has left."""
         return all(connection.closed for connection in self.all())
 
     def have_left(self):
-        """Has every supervisor left? What a login has left behind may keep its connection open."""
+        """Return whether all supervisors have left; a login may keep its connection open."""
         now = self.world.monotonic()
         return all(c.closed or now - self.done.get(c, now) > LINGER_S for c in self.all())
 

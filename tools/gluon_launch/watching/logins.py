@@ -25,7 +25,7 @@ class Logins:
         self.asked = None  # what brings the hosts: see `Way.ask_for_hosts`
 
     def open(self, host):
-        """Log in to a host; returns the Connection."""
+        """Log in to a host; return the Connection."""
         self.tries[host] += 1
         program = self.job.way.name
         try:
@@ -54,7 +54,7 @@ class Logins:
         return True
 
     def take_due(self):
-        """The hosts whose next try has come."""
+        """Return the hosts whose next try has come."""
         now = self.world.monotonic()
         hosts = [host for host, due in self.due.items() if now > due]
         for host in hosts:
@@ -71,7 +71,7 @@ class Logins:
                     connection.give_up(f"no answer within {LOGIN_S} s")
 
     def look(self):
-        """Are the hosts that were asked for still going to come?"""
+        """Raise a `Failure` if the hosts that were asked for will not come."""
         trouble = self.asked.trouble()
         if trouble:
             raise Failure(*trouble, kind="away")

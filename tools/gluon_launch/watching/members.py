@@ -13,16 +13,16 @@ from gluon_launch.telling.stacks import MODULES
 from gluon_launch.watching.connection import Connection
 
 # Words of Python. A server has two such functions: for what workers ask, and for updates.
-FORGOTTEN = re.compile(r"Exception ignored (?:on|while) calling ctypes callback(.*controller)?")
+UNRAISABLE = re.compile(r"Exception ignored (?:on|while) calling ctypes callback(.*controller)?")
 TAKEN = re.compile("bind failed|Address already in use")  # by ps-lite, by Horovod's rendezvous
 UNDONE = "could not do what a worker asked for"
 NOT_UPDATED = "an update failed"
-PASSED_OVER = "{}: {} updates failed, and the job went on as MXNet does; the first: {}"
+IGNORED = "{}: {} updates failed, and the job went on as MXNet does; the first: {}"
 STANDSTILL = """\
 {ended} came to the end of the program, and {others} stands still: it waits for a push
 that does not come. All workers must take the same number of steps{}.
 Ctrl-C or --stall-timeout S ends such a job"""
-ALL_REST = """\
+ALL_IDLE = """\
 all workers stand still: for a while none has written or computed anything. If each waits for others
 (unequal steps, keys or barriers), this lasts for ever: --stall-timeout S ends such a job, and shows
 where each one waits"""
@@ -44,12 +44,12 @@ class Member:
     started: Optional[float] = None  # in seconds since 1970
     ended: Optional[float] = None
     status: Optional[int] = None  # -n for signal n
-    told: bool = False  # the launcher asked it to end
+    is_stopping: bool = False  # the launcher asked it to end
     said: LastWords = field(default_factory=LastWords)
-    rests: str = ""  # "waits" or "in its exit": it has neither written nor computed for a while
+    idle: str = ""  # "waits" or "in its exit": it has neither written nor computed for a while
     prepared: bool = False  # MXNet was made ready in it
-    forgotten: str = ""  # what failed by an exception that Python is printing
-    passed_over: list = field(default_factory=list)  # such exceptions, where that is wanted
+    unraisable: str = ""  # what failed by an exception that Python is printing
+    ignored: list = field(default_factory=list)  # such exceptions, where that is wanted
 
 
 class Members:
@@ -60,7 +60,7 @@ class Members:
         self.options = session.job.options
         self.outcome, self.links, self.registration = outcome, links, registration
         self.by_name = {}  # each Member; empty until the processes are started
-        self.standstill, self.told = "", []  # what is so now, and all that was said of it
+        self.standstill, self.reported = "", []  # what is so now, and all that was said of it
         self.has_told_left = False
         self.has_spoken = False  # a worker has written something
 
@@ -69,16 +69,16 @@ class Members:
         self.by_name[process.name] = Member(process, connection)
 
     def living(self, role=None):
-        """Those that have not ended."""
+        """Return those that have not ended."""
         members = self.by_name.values()
         return [m for m in members if m.ended is None and role in (None, m.process.role)]
 
     def names(self, role=None):
-        """The names of those that have not ended."""
+        """Return the names of those that have not ended."""
         return [member.process.name for member in self.living(role)]
 
     def are_out_of_reach(self, role=None):
-        """Is none left on a host that can be reached?"""
+        """Return whether none is left on a host that can be reached."""
         return all(member.connection.closed for member in self.living(role))
 
     def signal(self, number, names):
@@ -88,7 +88,7 @@ class Members:
     def stop(self, grace, names=None):
         """TERM, then KILL after the grace, to the named processes or to all."""
         for member in self.living():
-            member.told = member.told or names is None or member.process.name in names
+            member.is_stopping = member.is_stopping or names is None or member.process.name in names
         self.console.is_stopping = True
         self.links.order("stop", grace=grace, names=names)
 
@@ -106,7 +106,7 @@ class Members:
             connection.answers.append(text)
             return
         if text and member.process.role != "worker":
-            self.find_forgotten(member, text)
+            self.find_unraisable(member, text)
         self.record.line(member.process, text, end)
         readable = member.said.take(stream, text, end)
         if member.process.role == "worker":  # what a worker prints stays as it is
@@ -115,24 +115,24 @@ class Members:
         for line in readable:
             self.console.line(member.process, stream, line, end)
 
-    def find_forgotten(self, member, text):
+    def find_unraisable(self, member, text):
         """A server goes on after an exception in a callback, and ruins the weights: end it."""
-        found = FORGOTTEN.match(text)
+        found = UNRAISABLE.match(text)
         if found:
-            member.forgotten = UNDONE if found[1] else NOT_UPDATED
-        elif member.forgotten and not re.match(r"\s|Traceback ", text):
-            what, member.forgotten = member.forgotten, ""
+            member.unraisable = UNDONE if found[1] else NOT_UPDATED
+        elif member.unraisable and not re.match(r"\s|Traceback ", text):
+            what, member.unraisable = member.unraisable, ""
             if what == NOT_UPDATED and self.options.ignore_server_errors:
-                member.passed_over.append(text)
+                member.ignored.append(text)
             else:
                 self.outcome.fail(f"{what}: {text}", 1, member, late=True)
 
-    def tell_passed_over(self):
+    def tell_ignored(self):
         """Say how many updates failed on each server, where the job was to go on."""
         for member in self.by_name.values():
-            if member.passed_over:
-                first, count = member.passed_over[0], len(member.passed_over)
-                self.console.say(PASSED_OVER.format(member.process, count, first))
+            if member.ignored:
+                first, count = member.ignored[0], len(member.ignored)
+                self.console.say(IGNORED.format(member.process, count, first))
 
     def take_hung(self, connection, name):
         """A process hangs in its exit: that is a failure of a worker only."""
@@ -153,24 +153,24 @@ class Members:
             self.has_told_left = True
             self.console.say(LEFT.format(member.process, "; ".join(map(shortened, commands))))
 
-    def take_resting(self, connection, name, how):
+    def take_idle(self, connection, name, how):
         """A process neither writes nor computes: say so if all workers do, some at their end."""
         if name not in self.by_name:
             return
-        self.by_name[name].rests = how
+        self.by_name[name].idle = how
         workers = [m for m in self.by_name.values() if m.process.role == "worker"]
-        at_end = [m for m in workers if m.status == 0 or m.rests == "in its exit"]
-        waiting = [m for m in workers if m.ended is None and m.rests == "waits"]
+        at_end = [m for m in workers if m.status == 0 or m.idle == "in its exit"]
+        waiting = [m for m in workers if m.ended is None and m.idle == "waits"]
         can_wait = self.registration.has_workers()  # else for a person, or for the time
         self.standstill = ""
         if at_end and waiting and len(at_end) + len(waiting) == len(workers):
             ended, others = (", ".join(str(m.process) for m in ms) for ms in (at_end, waiting))
             more = PLAIN if self.options.no_prepare else ""
             self.standstill = STANDSTILL.format(more, ended=ended, others=others)
-        elif can_wait and len(workers) > 1 and all(m.ended is None and m.rests for m in workers):
-            self.standstill = ALL_REST
-        if self.standstill and self.standstill not in self.told:  # often told is not read
-            self.told.append(self.standstill)
+        elif can_wait and len(workers) > 1 and all(m.ended is None and m.idle for m in workers):
+            self.standstill = ALL_IDLE
+        if self.standstill and self.standstill not in self.reported:  # often told is not read
+            self.reported.append(self.standstill)
             self.console.say(self.standstill)
 
     def take_exit(self, connection, name, status, why=""):
@@ -182,7 +182,7 @@ class Members:
         member.ended, member.status = self.world.time(), status
         if why:
             member.said.take("err", why)
-        if status == 0 or member.told:
+        if status == 0 or member.is_stopping:
             return
         if not self.living("worker") and member.process.role != "worker":
             self.console.say(f"{member.process} {describe(status)} after all workers had ended")

@@ -15,7 +15,7 @@ class Failure(Exception):
         self.status, self.member, self.kind = status, member, kind
 
     def subject(self):
-        """The failure in one line."""
+        """Return the failure in one line."""
         if self.member:
             return f"{self.member.process} on {self.member.process.host}: {self}"
         return str(self).partition("\n")[0]

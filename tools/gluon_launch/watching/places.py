@@ -1,4 +1,4 @@
-"""Is every supervisor on the host that was asked for?
+"""A check that every supervisor is on the host that was asked for.
 
 What starts it may have a mind of its own: mpirun cuts names at the dot, an option of srun names
 another host, ssh uses a connection to another host if a ControlPath is the same for both.
@@ -6,7 +6,7 @@ another host, ssh uses a connection to another host if a ControlPath is the same
 
 
 def wrong(job, connections, world, ask):
-    """A line for each supervisor that is on another host; `ask` is `Watch.ask`."""
+    """Return a line for each supervisor that is on another host; `ask` is `Watch.ask`."""
     way = job.way
     wanted = {c: world.addresses(way.wanted(c.host, job)) for c in way.doubtful(connections)}
     orders = {c: ("own", {"addresses": found}) for c, found in wanted.items() if found}

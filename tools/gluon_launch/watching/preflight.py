@@ -19,7 +19,7 @@ COPIED = "comes with the copy"
 
 
 def first_program(command):
-    """The program that a command starts with, or "" if only a shell can tell."""
+    """Return the program that a command starts with, or "" if only a shell can tell."""
     words = command
     if len(command) == 1:
         try:
@@ -35,7 +35,7 @@ def first_program(command):
 
 
 def question(job, ready, address, is_before_copy):
-    """The check of a host, as fields of the order "start".
+    """Return the check of a host, as fields of the order "start".
 
     `address` is where the scheduler is going to listen. With `is_before_copy` the folder need not
     be there; the command and its MXNet are then asked about only if there is no other time for it:
@@ -60,7 +60,7 @@ def question(job, ready, address, is_before_copy):
 class Finding:
     """What became known of one host."""
 
-    mxnet: str  # its version, or None
+    mxnet: Optional[str]  # its version
     row: List[str]  # of the table, under `COLUMNS`
     fixes: List[str]  # for each thing that is wrong a line: where, what, and what to do
     host: str = ""
@@ -105,7 +105,7 @@ def judge(host, ready, lines, status, needed, brought, knows=anything):
 
 
 def about_gpus(findings):
-    """Lines on hosts that differ in their GPUs, and on those whose MXNet cannot use them."""
+    """Return lines on hosts that differ in their GPUs, and on those whose MXNet cannot use them."""
     by_count = {}
     for found in findings:
         if found.gpus is not None:
@@ -122,13 +122,13 @@ def about_gpus(findings):
 
 
 def few(hosts):
-    """Names of hosts; of many the first, and how many more."""
+    """Return names of hosts; of many the first, and how many more."""
     more = len(hosts) - MOST_NAMED
     return ", ".join(hosts[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def table(rows, launcher, room=None):
-    """Rows of words under `COLUMNS`, aligned; `launcher` is what reached the hosts.
+    """Return rows of words under `COLUMNS`, aligned; `launcher` is what reached the hosts.
 
     They are closer to each other where there is not room for so many columns of a terminal.
     """

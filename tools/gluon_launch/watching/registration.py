@@ -50,9 +50,9 @@ class Registration:
         return True
 
     def has_workers(self):
-        """Has a worker come: did its program make a store that connects it with others?"""
+        """Return whether a worker has come: its program has made a store that connects workers."""
         return self.complete or any(name.startswith("worker-") for name in self.arrived)
 
     def wrong(self):
-        """The names of processes that were given the wrong rank."""
+        """Return the names of processes that were given the wrong rank."""
         return [name for name, (rank, at, _) in self.nodes.items() if rank != announced_rank(at)]

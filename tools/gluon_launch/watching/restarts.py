@@ -37,7 +37,7 @@ class Counters:
 
 @dataclass(frozen=True)
 class Decision:
-    """Is the job started again, and what is said about it?"""
+    """Whether the job is started again, and what is said about it."""
 
     again: bool
     words: str
@@ -90,7 +90,7 @@ def decide(ended, counters, options):
 
 
 def run_job(session):
-    """Run a job to its end, with restarts; returns what the launcher exits with."""
+    """Run a job to its end, with restarts; return what the launcher exits with."""
     job, console, record, world = session.job, session.console, session.record, session.world
     counters, prepare = Counters(), True
     while True:
@@ -120,7 +120,7 @@ def run_job(session):
 
 
 def well_ended(job, attempt, world):
-    """The line that ends a job that went well."""
+    """Return the line that ends a job that went well."""
     if job.options.check:
         hosts = len(attempt.links.all())
         are = "s are" if hosts > 1 else " is"
@@ -131,7 +131,7 @@ def well_ended(job, attempt, world):
 
 
 def asked_after(job, members, world):
-    """What is said behind "stopped by SIGINT": after how long, and whether the workers saved."""
+    """Return what follows "stopped by SIGINT": after how long, and whether the workers saved."""
     workers = [member for member in members if member.process.role == "worker"]
     saved = sum(member.status == SAVED for member in workers)
     number = "no worker" if not saved else f"{saved} of {len(workers)} workers"
@@ -142,7 +142,7 @@ def asked_after(job, members, world):
 
 
 def lasting(seconds):
-    """A time in words: `61 s`, `12 min 5 s`, `2 h 5 min`."""
+    """Return a time in words: `61 s`, `12 min 5 s`, `2 h 5 min`."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     minutes, seconds = divmod(round(seconds), 60)
@@ -151,7 +151,7 @@ def lasting(seconds):
 
 
 def conclude(session, failure, words="", members=()):
-    """Say and keep what ended the job; returns its exit status."""
+    """Say and keep what ended the job; return its exit status."""
     job, record, world = session.job, session.record, session.world
     console, member = session.console, failure.member
     log = member and record.path(member.process)
@@ -177,14 +177,14 @@ def conclude(session, failure, words="", members=()):
 
 
 def kept(record):
-    """What is left of a job that somebody has stopped."""
+    """Return what is left of a job that somebody has stopped."""
     if record.folder:
         return f"kept: what the program has saved, and the logs in {record.folder}"
     return "kept: what the program has saved; --job-dir DIR keeps logs, too"
 
 
 def pause(seconds, requests, world):
-    """Wait. Returns early with the signal if one asks for the end."""
+    """Wait; return early, with the signal, if one asks for the end."""
     end = world.monotonic() + seconds
     while True:
         while requests:

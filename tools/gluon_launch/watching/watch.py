@@ -40,7 +40,7 @@ class Watch:
         takes = {
             self: ("line", "wrote"),
             self.links: ("ready", "said", "asked", "done", "leaving", "closed"),
-            self.members: ("started", "hung", "resting", "prepared", "left", "exit"),
+            self.members: ("started", "hung", "idle", "prepared", "left", "exit"),
         }
         self.handlers = dict.fromkeys(("beat", *ANSWERS), lambda connection, **fields: None)
         for part, reports in takes.items():
@@ -76,7 +76,7 @@ class Watch:
         return connection, report
 
     def phase(self):
-        """What is done while the processes do not run: for the bottom of a terminal."""
+        """Return what is done while the processes do not run: for the bottom of a terminal."""
         if self.is_ending:
             return self.ending()
         if self.limits.running_since is None:
@@ -96,7 +96,7 @@ class Watch:
         return f"no output yet: {loaded} being loaded"
 
     def ending(self):
-        """For what the end of a try waits."""
+        """Return what the end of a try waits for."""
         ranks = [member.process.rank for member in self.members.living("worker")]
         if ranks:
             return f"waiting for {workers(ranks)} to end"
@@ -153,7 +153,7 @@ class Watch:
             outcome.fail(f"stopped by {signal.Signals(number).name}", 128 + number, kind="asked")
 
     def who_saves(self):
-        """For which workers a stop that was asked for waits, and for how long."""
+        """Return for which workers a stop that was asked for waits, and for how long."""
         ranks = [member.process.rank for member in self.members.living("worker")]
         if not ranks:
             return ""

@@ -14,11 +14,11 @@ class World:
     connect, copy = Connection, Copy
 
     def monotonic(self):
-        """Seconds on a clock that nobody sets."""
+        """Return the seconds of a clock that nobody sets."""
         return time.monotonic()
 
     def time(self):
-        """Seconds since 1970."""
+        """Return the seconds since 1970."""
         return time.time()
 
     def sleep(self, seconds):
@@ -26,12 +26,12 @@ class World:
         time.sleep(seconds)
 
     def addresses(self, name):
-        """The addresses of a host; none if it is not known here."""
+        """Return the addresses of a host; none if it is not known here."""
         try:
             return sorted({found[4][0] for found in socket.getaddrinfo(name, None)})
         except (OSError, UnicodeError):
             return []
 
     def events(self):
-        """A queue that the connections of a try fill with `(connection, report)`."""
+        """Return a queue that the connections of a try fill with `(connection, report)`."""
         return queue.Queue(maxsize=1000)
