@@ -15,7 +15,7 @@ NUM_TRAIN, NUM_TEST = 10000, 2000
 SIZE = 32
 
 
-def make_images(num_examples, seed, num_classes=NUM_CLASSES, first=None):
+def make_images(num_examples, seed, first=None):
     """Return a balanced, shuffled set of textures.
 
     Parameters
@@ -24,8 +24,6 @@ def make_images(num_examples, seed, num_classes=NUM_CLASSES, first=None):
         Number of images; the classes get equal numbers, to within one.
     seed : int
         The same seed gives the same bytes on every machine.
-    num_classes : int
-        From 1 to 10.
     first : int, optional
         Make only the first ``first`` of them.
 
@@ -35,7 +33,7 @@ def make_images(num_examples, seed, num_classes=NUM_CLASSES, first=None):
         Images of shape (num_examples, 3, 32, 32).
     """
     rng = np.random.RandomState(seed)
-    labels = rng.permutation(np.arange(num_examples) % num_classes).astype(np.int32)
+    labels = rng.permutation(np.arange(num_examples) % NUM_CLASSES).astype(np.int32)
     count = min(num_examples, first or num_examples)
     pieces = [np.empty((0, 3, SIZE, SIZE), np.uint8)]
     for start in range(0, count, 1000):  # in pieces, to use little memory

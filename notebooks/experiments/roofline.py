@@ -98,20 +98,16 @@ def links(workers):
     return head, rows
 
 
-def training_bytes(weights, states=2, activations=0, batch_size=0):
-    """Return the bytes of training: weights, gradients and optimizer states in float32, and more.
+def training_bytes(weights, states=2):
+    """Return the bytes of weights, gradients and optimizer states in float32.
 
     Parameters
     ----------
     weights : float
     states : int
         Numbers that the optimizer keeps for each weight: Adam 2, SGD with momentum 1.
-    activations : float
-        Bytes that forward keeps of one example until backward has used them.
-    batch_size : int
-        Of one device.
     """
-    return 4 * weights * (1 + 1 + states) + activations * batch_size
+    return 4 * weights * (1 + 1 + states)
 
 
 def memory():

@@ -48,9 +48,9 @@ def test_a_ring_sends_each_bucket_in_more_and_the_servers_in_as_many_messages_as
     assert list(found.values()) == [58 + 4 * 4, 5 * 4, 5 * 2 * 3]
 
 
-def test_adam_needs_sixteen_bytes_a_weight_beside_the_activations():
+def test_adam_needs_sixteen_bytes_a_weight_and_momentum_twelve():
     assert roofline.training_bytes(1e9) == 16e9
-    assert roofline.training_bytes(1e9, states=1, activations=1e8, batch_size=10) == 13e9
+    assert roofline.training_bytes(1e9, states=1) == 12e9
 
 
 def test_saved_results_lie_above_the_formulas():
