@@ -76,7 +76,9 @@ def test_lines_scroll_above_what_the_job_does_now(tmp_path, columns):
 
 
 def test_a_failure_is_framed_and_what_our_own_stop_makes_shells_say_is_not_shown(tmp_path):
-    act = shell(worker1="echo oh no >&2; exit 3", other="sh -c 'echo up; sleep 60; true'; true")
+    bar = 'printf "\\rEpoch 0:  12%%|#   | 3/24 [00:02<00:17]" >&2'
+    first = f"sh -c 'echo up; while :; do {bar}; sleep 0.2; done'; true"
+    act = shell(worker0=first, worker1="sleep 2; echo oh no >&2; exit 3")
     job = on_terminal(tmp_path, act)
     lines = seen(job).splitlines()
     assert job.status == 3 and not [line for line in lines if "Terminated" in line]

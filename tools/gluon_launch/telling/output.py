@@ -111,13 +111,13 @@ class Console:
         """
         if not self.wanted & {(process.role, None), (process.role, process.rank)}:
             return
-        if self.is_stopping and STOPPED.fullmatch(text):
+        if self._is_our_doing(text):
             return
         if self.progress and process.role == "worker":
             if self.is_stopping and end == "\n" and is_bar(text):  # it is over, and was seen
                 return
             text = self.progress.take(process.rank, text, end)
-            if text is None:
+            if text is None or self._is_our_doing(text):
                 return
             agreed = self._agreement.take(process, stream, text, time.monotonic()) if end else None
             if agreed is not None:
@@ -135,6 +135,9 @@ class Console:
                 return
             self._drawn[process.name] = now
         self._show(process, stream, text)
+
+    def _is_our_doing(self, text):
+        return self.is_stopping and STOPPED.fullmatch(text)
 
     def _show(self, process, stream, text):
         where = f" {process.host}" if self.several_hosts else ""
