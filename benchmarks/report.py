@@ -39,7 +39,7 @@ PAGE = {  # the rows of RESULTS.md: a name, and what is compared
         "published example / ours",
     ),
     "time to the accuracy of five published epochs: published / ours": (
-        "Another network, to the same accuracy",
+        "Another, smaller network, same accuracy",
         "seconds: published example / ours",
     ),
     "8 hosts at 200mbit: the limit of computing and cable / a step": (
@@ -169,19 +169,15 @@ def provenance(rows):
     yield f"- Versions: {made(rows, ('python', 'torch')).replace(' · ', ', ')}."
     for date in dict.fromkeys(row["date"] for row in rows):
         then = [row for row in rows if row["date"] == date]
-        parts = [
-            f"{listed(row['group'] for row in then if row['commit'] == commit)}"
-            f" {f'at commit {commit}' if commit else '(the commit was not recorded)'}"
-            for commit in dict.fromkeys(row["commit"] for row in then)
-        ]
+        parts = []
+        for commit in dict.fromkeys(row["commit"] for row in then):
+            groups = dict.fromkeys(row["group"] for row in then if row["commit"] == commit)
+            names = ", ".join(f"`{group}`" for group in groups)  # as in the column of commands
+            where = f"at commit {commit}" if commit else "(the commit was not recorded)"
+            parts.append(f"{names} {where}")
         machine = made([row for row in then if row["machine"] != first["machine"]], ("machine",))
         on = f" on {machine}" if machine else ""
         yield f"- Measured on {date}{on}: {'; '.join(parts)}."
-
-
-def listed(groups):
-    """Return the names of groups, as the commands of the table have them."""
-    return ", ".join(f"`{group}`" for group in dict.fromkeys(groups))
 
 
 def rows_tables(folder=RESULTS):
