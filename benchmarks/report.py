@@ -15,34 +15,41 @@ from ratio_plot import draw
 from tables import RESULTS, read, replaced, write
 
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
-PAGE = {  # the rows of RESULTS.md: what each compares
+PYTORCH = "images/s: ours / PyTorch (fastest way)"
+DDP = "images/s: ours / PyTorch (DDP)"
+PAGE = {  # the rows of RESULTS.md: a name, and what is compared
     "ResNet-18, one process, float32: ours / best of PyTorch": (
-        "**One process**, ResNet-18, float32: images/s, ours / fastest way of PyTorch"
+        "One process, ResNet-18, float32",
+        PYTORCH,
     ),
-    "ResNet-18, one process, bfloat16: ours / best of PyTorch": "The same in bfloat16",
-    "resnet18_v1, batch 128 a worker: ours / DDP": (
-        "**Two workers, one host**, ResNet-18, batch 128 a worker: images/s, ours / PyTorch's DDP"
+    "ResNet-18, one process, bfloat16: ours / best of PyTorch": (
+        "One process, ResNet-18, bfloat16",
+        PYTORCH,
     ),
-    "resnet18_v1, batch 32 a worker: ours / DDP": "The same, batch 32 a worker",
-    "two hosts at 1gbit, ResNet-18, batch 128: ours / DDP": (
-        "**Two hosts, 1 Gbit/s**, ResNet-18, batch 128 a worker: images/s, ours / DDP"
-    ),
-    "two hosts at 100mbit, ResNet-18, batch 128: ours / DDP": "The same, 100 Mbit/s",
+    "resnet18_v1, batch 128 a worker: ours / DDP": ("Two workers, one host, batches of 128", DDP),
+    "resnet18_v1, batch 32 a worker: ours / DDP": ("Two workers, one host, batches of 32", DDP),
+    "two hosts at 1gbit, ResNet-18, batch 128: ours / DDP": ("Two hosts, 1 Gbit/s", DDP),
+    "two hosts at 100mbit, ResNet-18, batch 128: ours / DDP": ("Two hosts, 100 Mbit/s", DDP),
     "time to the first batch, 2 workers: ours / torchrun": (
-        "**Start**, two workers: seconds to the end of the first batch, ours / `torchrun` (*less is"
-        " better*)"
+        "Start of two workers",
+        "seconds to the first batch: torchrun / ours",
     ),
     "peak memory of a worker: ours / published": (
-        "**Memory** of a worker, ResNet-18: ours / MXNet's published example (*less is better*)"
+        "Memory of a worker",
+        "published example / ours",
     ),
     "time to the accuracy of five published epochs: published / ours": (
-        "**Time to the accuracy** that the published example has after five epochs: published /"
-        " ours (ours is a smaller network, `fast`)"
+        "Another, smaller network, same accuracy",
+        "seconds: published example / ours",
     ),
-    "8 hosts at 200mbit: a step / the limit of computing and cable": (
-        "**Growth**, eight hosts, 200 Mbit/s: seconds of a step / the physical limit (*1 is"
-        " perfect*)"
+    "8 hosts at 200mbit: the limit of computing and cable / a step": (
+        "Eight hosts, 200 Mbit/s",
+        "seconds of a step: limit / measured",
     ),
+}
+LESS_IS_BETTER = {  # in ratios.csv; RESULTS.md shows the inverse
+    "time to the first batch, 2 workers: ours / torchrun",
+    "peak memory of a worker: ours / published",
 }
 NEEDS_ROOT = re.compile("bit$")  # a group of simulated hosts
 HEADLINES = (
@@ -50,7 +57,7 @@ HEADLINES = (
     "resnet18_v1, batch 128 a worker: ours / DDP",
     "two hosts at 1gbit, ResNet-18, batch 128: ours / DDP",
     "time to the first batch, 2 workers: ours / torchrun",
-    "time to the accuracy of five published epochs: published / ours",
+    "peak memory of a worker: ours / published",
 )
 
 
@@ -106,16 +113,27 @@ def growth_row(rows):
     measured = Measured(rows)
     hosts = measured.workers[-1]
     steps, limit = (of(hosts, hosts, 1) for of in (measured.steps, measured.limit))
-    title = f"{hosts} hosts at {measured.rate}: a step / the limit of computing and cable"
+    title = f"{hosts} hosts at {measured.rate}: the limit of computing and cable / a step"
     common = {name: rows[0][name] for name in ("date", "machine", "python", "commit", "torch")}
-    return [ratio_row("growth", Row(title, steps, [limit] * 2), common)]
+    return [ratio_row("growth", Row(title, [limit] * len(steps), steps), common)]
 
 
 def in_page(ratios):
-    """Return those of some rows that RESULTS.md shows, in its order."""
-    return sorted(
-        (row for row in ratios if row["title"] in PAGE), key=lambda row: [*PAGE].index(row["title"])
-    )
+    """Return those of some rows that RESULTS.md shows, in its order and words: more is better."""
+    shown = {row["title"]: row for row in ratios}
+    return [
+        {**better_upwards(shown[title]), "name": name, "what": what}
+        for title, (name, what) in PAGE.items()
+        if title in shown
+    ]
+
+
+def better_upwards(row):
+    """Return a row of ratios.csv, or its inverse if less is better there."""
+    if row["title"] not in LESS_IS_BETTER:
+        return row
+    value, low, high = (1 / float(row[k]) for k in ("ratio", "low", "high"))
+    return {**row, "ratio": value, "low": high, "high": low}
 
 
 def interval(row, digits):
@@ -139,8 +157,27 @@ def results_table(folder=RESULTS):
     yield "| what was compared | ratio | 95 % interval | runs | command |"
     yield "|---|---|---|---|---|"
     for row in rows:
-        yield f"| {PAGE[row['title']]} | {interval(row, 2)} | {row['runs']} | `{command(row)}` |"
-    yield from ("", made(rows))
+        what = f"**{row['name']}**, {row['what']}"
+        yield f"| {what} | {interval(row, 2)} | {row['runs']} | `{command(row)}` |"
+    yield from ("", *provenance(rows))
+
+
+def provenance(rows):
+    """Return lines with on what, with what, when and at which commit rows were measured."""
+    first = rows[0]
+    yield f"- Machine: {made(rows[:1], ('machine',))}."
+    yield f"- Versions: {made(rows, ('python', 'torch')).replace(' · ', ', ')}."
+    for date in dict.fromkeys(row["date"] for row in rows):
+        then = [row for row in rows if row["date"] == date]
+        parts = []
+        for commit in dict.fromkeys(row["commit"] for row in then):
+            groups = dict.fromkeys(row["group"] for row in then if row["commit"] == commit)
+            names = ", ".join(f"`{group}`" for group in groups)  # as in the column of commands
+            where = f"at commit {commit}" if commit else "(the commit was not recorded)"
+            parts.append(f"{names} {where}")
+        machine = made([row for row in then if row["machine"] != first["machine"]], ("machine",))
+        on = f" on {machine}" if machine else ""
+        yield f"- Measured on {date}{on}: {'; '.join(parts)}."
 
 
 def rows_tables(folder=RESULTS):
@@ -171,8 +208,8 @@ def growth_table(folder=RESULTS):
     rows = read(folder / "growth.csv")
     measured = Measured(rows)
     yield (
-        "| hosts | in turn, s | limit, s | measured / limit | overlapped, s | limit, s |"
-        " measured / limit |"
+        "| hosts | in turn, s | limit, s | limit / measured | overlapped, s | limit, s |"
+        " limit / measured |"
     )
     yield "|---|---|---|---|---|---|---|"
     for hosts in measured.workers:
@@ -190,7 +227,7 @@ def _beside_limit(measured, *job):
     if not steps:
         return ""
     limit = measured.limit(*job)
-    value = ratio(steps, [limit] * 2)
+    value = ratio([limit] * len(steps), steps)
     beside = f"{value.value:.2f} ({value.low:.2f} to {value.high:.2f})"
     return f"{statistics.median(steps):.3f} | {limit:.3f} | {beside}"
 

@@ -267,9 +267,7 @@ def test_a_group_takes_the_place_of_its_earlier_rows(tmp_path):
         ("ours / DDP", 1.1, 1.3, "reached"),
         ("ours / DDP", 0.8, 0.9, "missed"),
         ("ours / DDP", 0.9, 1.1, "undecided"),
-        ("time to the first batch: ours / torchrun", 0.5, 0.6, "reached"),
-        ("time to the first batch: ours / torchrun", 1.5, 1.6, "missed"),
-        ("the same program twice (control)", 0.9, 1.1, "limit"),
+        ("8 hosts: the limit of computing and cable / a step", 0.8, 0.9, "limit"),
         ("one run", float("nan"), float("nan"), "reached"),
         ("ours / DDP", 0.982, 0.99, "equal"),
         ("ours / DDP", 0.9, 1.07, "undecided"),
@@ -299,6 +297,34 @@ def test_results_show_at_most_ten_rows_and_all_that_the_report_names():
     ratios = read_table(RESULTS / "ratios.csv")
     assert {row["group"] for row in ratios} == {*GROUPS}
     assert len(report.headlines(ratios)) == len(report.HEADLINES) <= 5
+    names = [f"{row['name']}, {row['what']}" for row in report.page_rows()]
+    assert len({*names}) == len(names)
+    assert not [name for name in names if re.search("resnet18_v1|[gm]bit|less is better", name)]
+
+
+def test_results_show_the_inverse_where_less_is_better():
+    ratios = {row["title"]: row for row in read_table(RESULTS / "ratios.csv")}
+    shown = {row["title"]: row for row in report.page_rows()}
+    assert {*shown} >= report.LESS_IS_BETTER
+    for title in report.LESS_IS_BETTER:
+        kept, row = ratios[title], shown[title]
+        inverse = [1 / float(kept[name]) for name in ("ratio", "high", "low")]
+        assert [row[name] for name in ("ratio", "low", "high")] == inverse
+        assert 1 < row["low"] < row["ratio"] < row["high"]
+
+
+def test_results_tell_of_every_date_what_was_measured_at_which_commit():
+    rows = [
+        {**WHERE, "group": "start"},
+        {**WHERE, "group": "1gbit", "commit": "5678"},
+        {**WHERE, "group": "growth", "date": "2026-11-22", "machine": "4 x CPU", "commit": ""},
+    ]
+    assert [*report.provenance(rows)] == [
+        "- Machine: 2 cores of CPU.",
+        "- Versions: Python 3.11.",
+        "- Measured on 2026-11-26: `start` at commit 1234; `1gbit` at commit 5678.",
+        "- Measured on 2026-11-22 on 4 cores of CPU: `growth` (the commit was not recorded).",
+    ]
 
 
 def test_results_and_growth_show_one_figure_of_the_same_measurement():
@@ -311,8 +337,22 @@ def test_ratios_in_the_prose_of_results_stand_in_a_table():
     text = (ROOT / "RESULTS.md").read_text()
     prose = text.partition(report.BEGIN)[0] + text.partition(report.END)[2]
     told = {*re.findall(r"\b\d\.\d\d\b", prose)} - {"2.13"}  # of PyTorch
-    ratios = read_table(RESULTS / "ratios.csv")
-    assert told - BEFORE <= {f"{float(row['ratio']):.2f}" for row in ratios} and told > BEFORE
+    of_growth = report.page_rows()[-1]
+    rows = [*map(upwards, read_table(RESULTS / "ratios.csv")), float(of_growth["ratio"])]
+    assert told - BEFORE <= {f"{ratio:.2f}" for ratio in rows} and told > BEFORE
+
+
+def upwards(row):
+    """Return the ratio of a row of ratios.csv, or its inverse if it is of times or memory."""
+    is_less = re.match(".*time to the first|.*time of a step|peak memory", row["title"])
+    return 1 / float(row["ratio"]) if is_less else float(row["ratio"])
+
+
+def test_the_front_page_tells_the_numbers_of_its_plot():
+    text = (ROOT / "docs" / "site" / "index.md").read_text()
+    (told,) = re.findall(r"!\[([^]]*)\]\(benchmarks/results/headlines\.svg\)", text)
+    shown = [f"{float(row['ratio']):.2f}" for row in report.headlines(report.page_rows())]
+    assert re.findall(r"\d\.\d\d", told) == shown
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # matplotlib's use of pyparsing
@@ -329,3 +369,12 @@ def test_the_pictures_are_those_of_the_tables(tmp_path):
         if f"Matplotlib v{matplotlib.__version__}".encode() in picture:  # others draw otherwise
             assert picture == now
         assert b"<text" in picture and len(picture) < 60_000
+
+
+def test_the_plots_of_ratios_can_be_read_on_a_phone():
+    for name in ("ratios.svg", "headlines.svg"):
+        text = (RESULTS / name).read_text()
+        width_px = float(re.search(r'<svg [^>]*width="([\d.]+)pt"', text)[1]) / 0.75
+        sizes = [float(size) for size in re.findall(r"font: (?:\w+ )?([\d.]+)px", text)]
+        phone_px = 390 - 2 * 16  # the page has margins
+        assert sizes and min(sizes) / 0.75 * min(1, phone_px / width_px) >= 12
