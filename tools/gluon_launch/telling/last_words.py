@@ -88,6 +88,18 @@ class LastWords:
         number, line = self._lack or (-RECENT, None)
         return line if number > self._count - RECENT else None
 
+    def cause(self):
+        """Return the last line that tells of an error; "" if none of the last lines does."""
+        recent = self._count - RECENT
+        found = [text for number, text in self._causes if number > recent]
+        if not found and self._errors and self._errors[-1] == self._all[-1]:
+            found = [text for _, text in self._errors]
+        return found[-1].strip() if found else ""
+
+    def last(self, count):
+        """Return the last lines, the newest first."""
+        return [text.strip() for _, text in reversed(self._all)][:count]
+
     def worth_showing(self):
         """Return the lines, and whether all of them are of standard error.
 
