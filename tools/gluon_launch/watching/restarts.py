@@ -173,7 +173,8 @@ def conclude(session, failure, words="", members=()):
     if console.has_frames and failure.kind == "asked":
         text = at_terminal(text, members, record.folder)
     elif console.has_frames:
-        cause = console.cut(ERROR.sub("", member.said.cause())) if is_above else ""
+        cause = member.said.cause(member.status or 0) if is_above else ""
+        cause = console.cut(ERROR.sub("", cause))
         text += f"\n{verdict(failure, members, job.options.check, cause)}"
     console.say(text, sign="asked" if failure.kind == "asked" else "bad")
     return failure.status
