@@ -50,35 +50,35 @@ help:
 			$(MAKEFILE_LIST); \
 	done
 
-setup: ## [start] build .venv (PYTHON=python3.10, DEVICE=cpu or gpu: default, what fits; HOROVOD=1: add it)
+setup: ## [start] build .venv (PYTHON=python3.10, DEVICE=, HOROVOD=1)
 	@test -n "$(START)" || { echo "$(FAILED) no Python found: install Python 3.8 to 3.12" >&2; exit 2; }
 	@$(START) tools/make_venv.py --python "$(PYTHON)" --device "$(DEVICE)"
 	@$(START) tools/make_horovod.py "$(HOROVOD)"
 
-train: setup ## [start] train on synthetic images, 2 workers on this machine (WORKERS=, ARGS=)
+train: setup ## [start] train with 2 workers on this machine (WORKERS=, ARGS=)
 	.venv/bin/python tools/launch.py -n $(WORKERS) -s $(WORKERS) --launcher local \
 		".venv/bin/python cifar10_dist/cifar10_dist.py $(ARGS)"
 	@echo "Next: make jupyter opens the course; make help lists all there is."
 
 # TESTS= runs all that it names, long or not.
-test: setup ## [maintain] run the quick tests: 5 minutes, without root (TESTS=tests/lesson)
+test: setup ## [maintain] run the quick tests: 5 minutes, without root (TESTS=)
 	@$(PYTEST) --numprocesses 2 $(if $(TESTS),$(TESTS),-m "not long")
 
 # More processes than cores, for long tests wait more than they compute.
-test-all: test ## [maintain] run these, then all others: ssh hosts, batch systems, notebooks
+test-all: test ## [maintain] run these, then ssh hosts, batch systems and notebooks
 	@$(if $(TESTS),,$(PYTEST) --numprocesses 3 -m long)
 
 # Where Horovod is missing, other runs skip these.
 test-horovod: HOROVOD := $(or $(HOROVOD),1)
-test-horovod: setup ## [maintain] run the tests of --kv-store horovod, after make setup HOROVOD=1
+test-horovod: setup ## [maintain] run the tests of Horovod, after make setup HOROVOD=1
 	@$(PYTEST) --numprocesses 2 -m horovod
 
-notebooks: setup ## [maintain] run the notebooks and keep what they put out (DATA=folder of images)
+notebooks: setup ## [maintain] run the notebooks and keep what they put out (DATA=)
 	@.venv/bin/python tools/refresh_notebooks.py $(if $(DATA),--data "$(DATA)")
 
 # JupyterLab wants to be told that root may start it, and not to ask about its news and versions
 # (tools/lab_settings), nor to list the language servers that are not here.
-jupyter: setup ## [start] open the notebooks in JupyterLab (JUPYTER_ARGS=--no-browser)
+jupyter: setup ## [start] open the notebooks in JupyterLab (JUPYTER_ARGS=)
 	@JUPYTER_CONFIG_PATH="$(CURDIR)/tools/lab_settings" \
 		exec .venv/bin/python tools/open_notebooks.py $(if $(filter 0,$(shell id -u)),--allow-root) \
 		--ServerApp.root_dir="$(CURDIR)" --LabApp.news_url=None \
@@ -99,19 +99,19 @@ $(SITE)/built $(GRADER)/built:
 	@touch $@
 
 # Not after setup: of .venv it needs only the programs' --help.
-site: $(SITE)/built ## [learn] make web pages of notebooks and manual in build/site (Python 3.11 or later; URL=)
+site: $(SITE)/built ## [learn] make web pages in build/site: Python 3.11 (URL=)
 	@$(SITE)/bin/python tools/make_site.py $(if $(URL),--url "$(URL)")
 
 site-serve: site ## [learn] make them and show them on this machine (PORT=8000)
 	@exec $(SITE)/bin/python -m http.server --bind 127.0.0.1 --directory build/site $(PORT)
 
-assignments: $(GRADER)/built ## [learn] make nbgrader's course of the exercises, for a teacher (COURSE=course)
+assignments: $(GRADER)/built ## [learn] make nbgrader's course of the exercises (COURSE=)
 	@$(GRADER)/bin/python tools/make_assignments.py "$(COURSE)"
 
-cluster: setup ## [learn] simulate two ssh hosts on this machine, as root on Linux (HOSTS=, WITH=slurm,sge,mpi,yarn)
+cluster: setup ## [learn] simulate ssh hosts here, as root (HOSTS=, WITH=slurm)
 	@.venv/bin/python tools/cluster.py up --hosts $(HOSTS) $(if $(WITH),--with $(WITH))
 
-chaos: setup ## [measure] disturb jobs and trainings at random: nothing is left or lost (RUNS=)
+chaos: setup ## [measure] disturb jobs at random: nothing is left (RUNS=)
 	@LAUNCH_CHAOS_RUNS=$(RUNS) .venv/bin/python -m pytest tests/launcher/test_launch_chaos.py
 	@PYTHONPATH=cifar10_dist:tools:tests/programs .venv/bin/python tests/training_chaos.py $(RUNS)
 
@@ -124,24 +124,24 @@ $(PEERS)/built: benchmarks/peers/requirements-peers.txt
 # A mistake is told before PyTorch is installed.
 BENCH = .venv/bin/python benchmarks/bench.py $(if $(QUICK),--quick) \
 	$(addprefix --only ,$(ONLY)) $(if $(DATA),--data "$(DATA)")
-bench: setup ## [measure] measure beside PyTorch and the published example (QUICK=1, ONLY=, DATA=)
+bench: setup ## [measure] measure beside PyTorch (QUICK=1, ONLY=, DATA=)
 	@$(BENCH) --list >/dev/null
 	@$(MAKE) --no-print-directory $(PEERS)/built
 	@$(BENCH)
 
-test-pythons: setup ## [measure] a short training run on every Python from 3.8 to 3.12 here (PYTHONS=)
+test-pythons: setup ## [measure] train on every Python from 3.8 to 3.12 here (PYTHONS=)
 	@.venv/bin/python tests/smoke_pythons.py $(PYTHONS)
 
-test-bare: ## [measure] run train and test on a bare Debian, as root on Linux (TESTS=, SUITE=bullseye: Python 3.9)
+test-bare: ## [measure] train and test on a bare Debian, as root (SUITE=)
 	@TESTS="$(TESTS)" sh tests/bare_machine/run.sh
 
-test-gpu-install: ## [measure] install the GPU packages and import them, without a GPU (2 GB)
+test-gpu-install: ## [measure] install the GPU packages and import them: 2 GB, no GPU
 	@sh tests/gpu_install/run.sh "$(START)"
 
-versions: setup ## [measure] print which versions of other programs are here, for docs/tried.md
+versions: setup ## [measure] print the versions of other programs (docs/tried.md)
 	@.venv/bin/python tests/versions.py
 
-lint: setup ## [maintain] check the style of the code, and the types of gluon_dist; print how long things are
+lint: setup ## [maintain] check style and types; print how long things are
 	@.venv/bin/python -m ruff check .
 	@.venv/bin/python -m ruff format --check .
 	@.venv/bin/python -m mypy

@@ -119,6 +119,9 @@ def test_a_mistake_is_one_line_and_status_2(arguments, why, tmp_path):
     "line, said",
     [
         ("-np 2 python x.py", "-np: here that is -n N, the number of workers"),
+        ("-np2 python x.py", "-np: here that is -n N, the number of workers"),
+        ("-n 2 -np 2 python x.py", "-np: here that is -n N, the number of workers"),
+        ("-n p python x.py", "-n/--num-workers: 'p' is not a whole number"),
         (
             "--nproc_per_node=2 x.py",
             "--nproc_per_node: here that is -n N, the workers of all hosts",

@@ -111,3 +111,26 @@ def test_a_stall_shows_the_stacks_of_those_who_do_not_only_wait(tmp_path, first)
     assert 'p.py", line 12 in <module>' in job.text(), job.text()
     assert "[server" not in job.text() and "[scheduler" not in job.text()
     assert "most recent call first" in (tmp_path / "logs" / "server-0.log").read_text()
+
+
+@pytest.mark.parametrize(
+    "lines, status, cause",
+    [
+        (
+            ["Traceback (most recent call last):", "  File x", "MyProblem: 3", "bye"],
+            1,
+            "MyProblem: 3",
+        ),
+        (["step 1", "cannot open x"], 3, "cannot open x"),
+        (["step 1", "a loss of 0.5"], -9, ""),
+        (["step 1", "a loss of 0.5"], 137, ""),
+        (["x.py: warning: slow"], 1, ""),
+        (["OSError: tried again", *"123456"], -9, ""),
+        ([], 1, ""),
+    ],
+)
+def test_the_line_that_tells_why_a_process_ended(lines, status, cause):
+    words = LastWords()
+    for line in lines:
+        words.take("err", line)
+    assert words.cause(status) == cause

@@ -125,6 +125,8 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message):
         """Tell a mistake in one line."""
         name = next((w.partition("=")[0] for w in self.words if w.startswith("-")), None)
+        if message.startswith("argument -n/--num-workers: 'p"):  # -np2, or -np behind other options
+            name = "-np" if any(word.startswith("-np") for word in self.words) else name
         if name in ELSEWHERE:
             super().error(f"{name}: here that is {ELSEWHERE[name]}")
         if message.endswith("required: -n/--num-workers"):

@@ -6,6 +6,7 @@ with what it needs: see `job/advice.py`.
 
 from gluon_launch.job.statuses import KILLED, SAVED, TIMED_OUT, UNREACHABLE
 
+HOW_TO_GO_ON = "it stopped on request and has saved: its last line says how to go on"
 # a pattern in the last lines, or None for any; the exit status, or None for any; the advice
 HINTS = (
     (r": \w+ led to ", None,
@@ -66,7 +67,7 @@ HINTS = (
     (r"^--(stall|start)-timeout", TIMED_OUT,
      "the stacks above show where each program is; servers that only wait are left out"),
     (None, KILLED, "SIGKILL often means memory ran out: `dmesg | grep -i kill` on that host tells"),
-    (None, SAVED, "it stopped on request and has saved: its last line says how to go on"),
+    (None, SAVED, HOW_TO_GO_ON),
     (None, 127, "command not found: give its full path, or put it on PATH"),
     (None, 126, "not executable: chmod +x, or put its interpreter in front"),
     (None, 139, "a crash in native code: its stack is above, if Python could print it"),

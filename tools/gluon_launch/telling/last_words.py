@@ -9,6 +9,8 @@ MOST = 20  # lines that are shown
 CAUSES = 4  # of them at most, if they are not among the last
 LONGEST = 1 << 16  # characters of a line that are kept
 RECENT = 200  # lines worth reading: what was written before them is no cause
+NEAR = 5  # lines at the end, among which an error is why it ended
+SIGNALS = 128  # statuses above it, and negative ones, are of signals
 FRAMES = 8  # of the thread that crashed; most recent call first
 OTHERS = 3  # of another thread
 _CAUSE = re.compile(
@@ -87,6 +89,21 @@ class LastWords:
         """Return the line that tells what the machine has run out of; None if none came lately."""
         number, line = self._lack or (-RECENT, None)
         return line if number > self._count - RECENT else None
+
+    def cause(self, status):
+        """Return the line that tells why the process ended with a status; "" if none does.
+
+        One that a signal ended does not know of it: its last line is about something else.
+        """
+        if self._causes and self._causes[-1][0] > self._count - NEAR:
+            return self._causes[-1][1].strip()
+        is_error = bool(self._errors) and self._errors[-1] == self._all[-1]
+        line = self._errors[-1][1].strip() if is_error and 0 < status < SIGNALS else ""
+        return "" if "warning" in line.lower() else line
+
+    def last(self, count):
+        """Return the last lines, the newest first."""
+        return [text.strip() for _, text in reversed(self._all)][:count]
 
     def worth_showing(self):
         """Return the lines, and whether all of them are of standard error.

@@ -10,14 +10,16 @@ import time
 from gluon_launch.job.job import ROLES
 from gluon_launch.telling import colour
 from gluon_launch.telling.bottom import DRAWN_S, Bottom
-from gluon_launch.telling.columns import width, wrapped
+from gluon_launch.telling.columns import LEAST, width, wrapped
 from gluon_launch.telling.last_words import MOST
-from gluon_launch.telling.progress import Agreement, is_bar
+from gluon_launch.telling.progress import AGREE, Agreement, is_bar, whole_words
 from gluon_launch.telling.writer import Writer
 
 REDRAW_S = 1  # a line that ends in \r (a progress bar) is shown at most this often
 GATHER_S = 0.03  # for lines that come together to be written together
+NO_ROWS = 200  # columns of a line where the width of the terminal is not asked for
 ABOVE = 12  # lines that are still in sight above the last words of a job
+AGREED = re.compile("(.*)" + re.escape(AGREE).replace(r"\{\}", r"\d+"))
 STOPPED = re.compile(r"(.*: line \d+: +\d+ )?Terminated\b.*")  # what a shell says of our TERM
 
 
@@ -97,7 +99,7 @@ class Console:
             self.writers[-1].gather_s = GATHER_S
         self.is_stopping = False  # the processes have been asked to end
         self.has_frames = colour.is_terminal(sys.stderr, os.environ)  # somebody looks on
-        # What was shown last: each (name of the process or None, text).
+        # What was shown last: each (name of the process, or None: the launcher or several, text).
         self._last = collections.deque(maxlen=MOST + ABOVE)
         self._bottom, self._agreement, self._drawn_at = None, None, 0
         if progress:
@@ -143,7 +145,8 @@ class Console:
         where = f" {process.host}" if self.several_hosts else ""
         file, writer = self._out if stream == "out" else self._err
         hue = colour.of_process(process) if file in self._coloured else None
-        self._last.append((process.name, text))
+        agreed = self.progress and AGREED.fullmatch(text)
+        self._last.append((None, agreed[1]) if agreed else (process.name, text))
         writer.put(self._write, self._format(f"{process}{where}", text, file, hue), file)
 
     def say(self, text, sign=None):
@@ -168,14 +171,17 @@ class Console:
         prefix = self._format("launch", "", self._err[0]).rstrip("\n")
         return self._bottom.columns() - width(prefix) if self._bottom else None
 
+    def cut(self, text):
+        """Return the beginning of a text, as much as fits in one row of a frame."""
+        room = self.room() or NO_ROWS
+        return whole_words(text, max(LEAST, room - 2))
+
     def stand_above(self, process, lines):
         """Return whether lines of a process are still in sight, above what is shown next."""
         if not (lines and self.has_frames):
             return False
-        last = list(self._last)
-        return (process.name, lines[-1]) in last[-ABOVE:] and all(
-            (process.name, line) in last for line in lines
-        )
+        last = [(who in (None, process.name), text) for who, text in self._last]
+        return (True, lines[-1]) in last[-ABOVE:] and all((True, line) in last for line in lines)
 
     def begin_try(self, began, number):
         """Begin the rows at the bottom anew: a try at the job begins, with this number."""

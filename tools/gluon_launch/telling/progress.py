@@ -16,7 +16,17 @@ BAR_RATE = re.compile(r"(?P<number>[\d.]+)(?: ?(?P<unit>[^\d\s/]+)/s|s/(?P<slow>
 MORE = " ..."  # behind what was cut
 SAMPLES = "samples"  # the unit of rates that can be added up
 ACCURACY = re.compile(r"Epoch (\d+): Test_acc ")
+ERROR = re.compile(r"^\S+: error: ")  # as argparse writes it
+AGREE = " ({} workers agree)"  # behind a line that is shown once for several workers
 SLOW = re.compile(r"worker (\d+) takes .*: all wait for it")  # of gluon_dist's own programs
+# What is said of a phase where there is no room for all of it.
+SHORTER = (
+    (re.compile("no output yet: Python and MXNet are being loaded"), "loading MXNet"),
+    (re.compile("no output yet: the program is being loaded"), "loading the program"),
+    (re.compile("no output yet: all workers have found each other"), "no output yet"),
+    (re.compile("(waiting for .*) to import MXNet and make its store"), r"\1"),
+    (re.compile("all workers have ended: ending the rest"), "ending the rest"),
+)
 MOST_ROWS = 8  # of workers
 MOST_HOSTS = 4  # that are named
 BAR_WIDTHS = (24, 16, 8)  # the first that there is room for
@@ -132,7 +142,7 @@ class Progress:
         time = clock(now - self.began)
         if self.phase:
             room = columns - len(between + time) - sum(len(between + words) for words, *_ in tries)
-            phase = fitted([(self.phase, 0, "")], "", room)
+            phase = fitted([(self.phase, IN_BRACKETS, shorter(self.phase))], "", room)
             return fitted([(phase, 0, ""), *tries, (time, 0, "")], between, columns)
         who = f"{self.num_workers} worker{'s' * (self.num_workers > 1)}"
         pieces = [(f"{who} {self.where}".strip(), IN_BRACKETS, who), *tries, (time, 0, "")]
@@ -189,6 +199,15 @@ class Progress:
         speed = sum(speeds.values()) * self.num_workers / len(speeds)
         about = "~" if len(speeds) < self.num_workers else ""
         return f"{about}{speed:.0f} samples/s"
+
+
+def shorter(phase):
+    """Return a phase in fewer words, where there are fewer."""
+    for pattern, words in SHORTER:
+        found = pattern.fullmatch(phase)
+        if found:
+            return found.expand(words)
+    return phase
 
 
 def is_bar(text):
@@ -270,7 +289,7 @@ def clock(seconds):
 
 
 class Agreement:
-    """Holds back the accuracies of an epoch until all workers have told the same, or others.
+    """Holds back accuracies and errors until all workers have told the same, or others.
 
     Parameters
     ----------
@@ -287,25 +306,25 @@ class Agreement:
 
     def take(self, process, stream, text, now):
         """Take a line of a worker; return the lines that are to be shown now, or None: as it is."""
-        if self.num_workers < 2 or not ACCURACY.match(text):
-            if process not in [who for who, _, _ in self._held]:
+        is_holding = process in [who for who, _, _ in self._held]
+        if self.num_workers < 2 or not (ACCURACY.match(text) or ERROR.match(text)):
+            if not is_holding:
                 return None
             self._after.append((process, stream, text))
             return []
-        shown = self.release() if self._held and self._held[0][2] != text else []
+        shown = self.release() if is_holding or (self._held and self._held[0][2] != text) else []
         self._since = self._since if self._held else now
         self._held.append((process, stream, text))
-        if len(self._held) == self.num_workers:
-            (process, stream, text), self._held = self._held[0], []
-            shown.append((process, stream, f"{text} ({self.num_workers} workers agree)"))
-            shown += self.release()
-        return shown
+        return shown + (self.release() if len(self._held) == self.num_workers else [])
 
     def late(self, now):
         """Return the lines that were held for too long."""
         return self.release() if self._held and now - self._since > self.HOLD_S else []
 
     def release(self):
-        """Return all lines that are held, as they were printed."""
-        held, self._held, self._after = [*self._held, *self._after], [], []
-        return held
+        """Return all lines that are held: one of the lowest rank where several workers agree."""
+        held, after, self._held, self._after = self._held, self._after, [], []
+        if len(held) > 1:
+            process, stream, text = min(held, key=lambda line: line[0].rank)
+            held = [(process, stream, text + AGREE.format(len(held)))]
+        return [*held, *after]

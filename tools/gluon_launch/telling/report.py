@@ -10,6 +10,8 @@ from gluon_launch.telling.progress import workers
 
 # a file or a module was not found, or could not be opened
 MISSING = re.compile(r"(?i)no module named|no such file|not found|can(not|'t) open")
+OF_SAVING = re.compile(r"(?i)\b(saved|resum|go(es)? on)")
+LAST = 4  # lines of a worker that may tell what it has saved
 LONGEST = 400  # characters shown of a line
 
 
@@ -65,7 +67,7 @@ def explain(failure, way, log=None, left_out=None, members=(), repeats=True):
     return "\n".join(lines)
 
 
-def verdict(failure, members, is_check=False):
+def verdict(failure, members, is_check=False, cause=""):
     """Return what became of the job, in a line: the last one on a terminal."""
     status = f"status {failure.status}"
     if is_check:
@@ -75,8 +77,25 @@ def verdict(failure, members, is_check=False):
     stopped = [
         member.process.rank
         for member in members
-        if member.is_stopping and member.process.role == "worker" and member is not failure.member
+        if member.is_stopping
+        and member.process.role == "worker"
+        and member is not failure.member
+        and not _failed_alike(member, failure.member)
     ]
     what = "stopped after saving, with" if failure.status == SAVED else "failed with"
+    why = f": {cause}" if cause else ""
     also = f"; {workers(stopped)} {'were' if len(stopped) > 1 else 'was'} stopped"
-    return f"the job {what} {status}{also if stopped else ''}"
+    return f"the job {what} {status}{why}{also if stopped else ''}"
+
+
+def _failed_alike(member, other):
+    """Return whether a process ended by itself as another did, before a stop could reach it."""
+    return bool(other and other.status) and other.status == member.status > 0
+
+
+def how_to_go_on(members):
+    """Return what the first worker said last about what it has saved; "" for nothing."""
+    workers = [member for member in members if member.process.role == "worker"]
+    first = min(workers, key=lambda member: member.process.rank)
+    lines = first.said.last(LAST)  # behind it there may be a bar that was cut
+    return next((shortened(line) for line in lines if OF_SAVING.search(line)), "")

@@ -5,11 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 from gluon_launch.job.statuses import SAVED, USAGE
-from gluon_launch.telling.report import explain, verdict
+from gluon_launch.telling.hints import HOW_TO_GO_ON
+from gluon_launch.telling.progress import ERROR
+from gluon_launch.telling.report import explain, how_to_go_on, verdict
 from gluon_launch.watching.attempt import Attempt
 from gluon_launch.watching.outcome import Failure
 
 REPEATS = 3  # of a start that did not work out: another program took the port
+ALL_SAVED, NONE_SAVED = "all workers saved on request", "no worker saved on request"
 AWAY_S = 2  # between two tries to reach a host
 
 
@@ -134,10 +137,9 @@ def asked_after(job, members, world):
     """Return what follows "stopped by SIGINT": after how long, and whether the workers saved."""
     workers = [member for member in members if member.process.role == "worker"]
     saved = sum(member.status == SAVED for member in workers)
-    number = "no worker" if not saved else f"{saved} of {len(workers)} workers"
-    if workers and saved == len(workers):
-        number = "all workers"
-    saving = f": {number} saved on request" if workers else ""
+    words = f"{saved} of {len(workers)} workers saved on request" if saved else NONE_SAVED
+    words = ALL_SAVED if saved == len(workers) else words
+    saving = f": {words}" if workers else ""
     return f" after {lasting(world.monotonic() - job.began)}{saving}"
 
 
@@ -168,19 +170,27 @@ def conclude(session, failure, words="", members=()):
     console.end_progress()
     is_above = member and console.stand_above(member.process, member.said.worth_showing()[0])
     text = told(repeats=not is_above)
-    if console.has_frames:
-        is_check = job.options.check
-        last = kept(record) if failure.kind == "asked" else verdict(failure, members, is_check)
-        text += f"\n{last}"
+    if console.has_frames and failure.kind == "asked":
+        text = at_terminal(text, members, record.folder)
+    elif console.has_frames:
+        cause = member.said.cause(member.status or 0) if is_above else ""
+        cause = console.cut(ERROR.sub("", cause))
+        text += f"\n{verdict(failure, members, job.options.check, cause)}"
     console.say(text, sign="asked" if failure.kind == "asked" else "bad")
     return failure.status
 
 
-def kept(record):
-    """Return what is left of a job that somebody has stopped."""
-    if record.folder:
-        return f"kept: what the program has saved, and the logs in {record.folder}"
-    return "kept: what the program has saved; --job-dir DIR keeps logs, too"
+def at_terminal(text, members, folder):
+    """Return what is told of a stop that was asked for, to whoever sits at a terminal."""
+    lines = text.replace("stopped by SIGINT", "stopped by Ctrl-C", 1).split("\n")
+    last = [f"the logs are in {folder}"] if folder else []
+    if lines[0].endswith(f": {NONE_SAVED}"):
+        lines[0] = lines[0][: -len(f": {NONE_SAVED}")]
+        last.insert(0, "nothing was saved on request")
+    elif lines[0].endswith(f": {ALL_SAVED}"):
+        lines = [line for line in lines if line != f"hint: {HOW_TO_GO_ON}"]
+        last.insert(0, how_to_go_on(members))
+    return "\n".join([*lines, *filter(None, ["; ".join(filter(None, last))])])
 
 
 def pause(seconds, requests, world):
