@@ -205,7 +205,8 @@ def test_next_moves_no_picture_and_its_sentence_is_between_the_buttons_and_the_p
     tops = push_pull.run("""pushPull.CASES.map((c, i) => {
         one(`[data-case="${i}"]`).click();
         return c.steps.map(() => {
-            const [a, b, d] = [".moves", ".words", ".scene"].map((s) => one(s).getBoundingClientRect());
+            const [a, b, d] =
+                [".moves", ".words", ".scene"].map((s) => one(s).getBoundingClientRect());
             one("[data-move='1']").click();
             return [a.bottom <= b.top && b.bottom <= d.top, d.top];
         }); })""")
