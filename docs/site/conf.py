@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "cifar10_dist"))
 sys.path.insert(0, str(ROOT / "notebooks" / "images"))
 WORDS_PER_MINUTE = 200
-SHORT_CELL, LONG_CELL = 12, 40  # characters
+SHORT_CELL, NUMBERS_CELL, LONG_CELL = 12, 24, 40  # characters
+LONG_LITERAL = 28  # characters; shorter ones are not broken
 DESCRIPTION = 160  # characters; search engines cut what is longer
 
 project = "Distributed training with Apache MXNet Gluon"
@@ -82,7 +83,8 @@ def mark_cells(app, doctree):
     """Say which cells of tables must not be broken, and which want some width on a phone."""
     for cell in doctree.findall(nodes.entry):
         length = len(cell.astext())
-        if length <= SHORT_CELL:
+        is_number = re.match(r"\W?\d", cell.astext())
+        if length <= (NUMBERS_CELL if is_number else SHORT_CELL):
             cell["classes"].append("short")
         elif length >= LONG_CELL:
             cell["classes"].append("long")
@@ -100,6 +102,12 @@ def tell_minutes(app, pagename, templatename, context, doctree):
         context["minutes"] = max(1, round(len(words) / WORDS_PER_MINUTE))
 
 
+def mark_word(match):
+    """Return a word of code, which may be broken if it is long."""
+    is_long = len(html.unescape(match[1])) > LONG_LITERAL
+    return match[0].replace('"pre"', '"pre long"') if is_long else match[0]
+
+
 def mend(app, pagename, templatename, context, doctree):
     """Give headings of the list of pages their level, and take empty heads from tables."""
     tree = context["furo_navigation_tree"]
@@ -111,6 +119,8 @@ def mend(app, pagename, templatename, context, doctree):
         both = r'<img \1 class="only-light" src="\2.svg" />'
         both += r'<img \1 class="only-dark" src="\2-dark.svg" />'
         context["body"] = re.sub(drawn, both, context["body"])
+        words = r'<span class="pre">([^<]+)</span>'
+        context["body"] = re.sub(words, mark_word, context["body"])
     if pagename.startswith("notebooks/"):  # a number that tests compare with the outputs: no code
         number = r'<code class="[\w ]+"><span class="pre">([\d.,]+)</span></code>'
         context["body"] = re.sub(number, r"\1", context["body"])

@@ -197,6 +197,26 @@ def test_arrow_keys_lead_through_the_steps(push_pull):
     assert push_pull.run("location.hash") == "#case=sum&step=1"
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_next_moves_no_picture_and_its_sentence_is_between_the_buttons_and_the_picture(
+    push_pull, width
+):
+    push_pull.resize(width, 844)
+    tops = push_pull.run("""pushPull.CASES.map((c, i) => {
+        one(`[data-case="${i}"]`).click();
+        return c.steps.map(() => {
+            const [a, b, d] =
+                [".moves", ".words", ".scene"].map((s) => one(s).getBoundingClientRect());
+            one("[data-move='1']").click();
+            return [a.bottom <= b.top && b.bottom <= d.top, d.top];
+        }); })""")
+    push_pull.resize(1280, 900)
+    assert len(tops) == 7
+    for steps in tops:
+        assert len(steps) > 4 and all(between for between, _ in steps)
+        assert len({top for _, top in steps}) == 1
+
+
 def test_cases_are_tabs_that_arrow_keys_choose(push_pull):
     assert len(push_pull.names("tab")) == push_pull.run("pushPull.CASES.length")
     chosen = "one('[role=tab][aria-selected=true]').textContent"

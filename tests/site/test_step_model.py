@@ -235,8 +235,8 @@ ADVICE = (
     ({"latency": 0.05}, "latency", "its latency is too high"),
     ({"adds": 1e8}, "sums", "adding up is too slow"),
     ({"slow": 3.0, "rate": 1e11, "adds": 1e11}, "slow worker", "Mending the slow worker"),
-    ({"servers": 1, "adds": 1e11}, "rate", "A server on each host would raise it"),
-    ({"overlap": False, "rate": 1e10, "adds": 1e11}, "rate", "Sending while computing"),
+    ({"servers": 1, "adds": 1e11}, "rate", ", a server on each host to"),
+    ({"overlap": False, "rate": 1e10, "adds": 1e11}, "rate", "sending while computing"),
 )
 
 
@@ -247,4 +247,8 @@ def test_the_bottleneck_is_named_and_something_helps(tmp_path):
         assert answer["bottleneck"] == name and words in answer["advice"], changes
         remedies = [remedy["efficiency"] for remedy in answer["remedies"]]
         assert remedies == sorted(remedies, reverse=True)
+        best = [remedy["name"].lower() for remedy in answer["remedies"][:2]]
+        places = [answer["advice"].lower().find(words) for words in best]
+        if name != "computing":
+            assert places == sorted(places) and -1 not in places
         assert min(remedies, default=2) > answer["efficiency"]

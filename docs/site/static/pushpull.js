@@ -65,10 +65,10 @@
       <button type="button" data-play></button>
       <button type="button" data-move="0">Restart</button>
       <span class="place"></span></div>
+    <div class="said"><p class="verdict" role="status"></p>
+      <p class="words" aria-live="polite"></p></div>
     <div class="scene"></div>
     <p class="legend">${key("worker-0", "push of worker 0")} ${key("worker-1", "push of worker 1")} ${key("pulled", "pull")}</p>
-    <p class="verdict" role="status"></p>
-    <p class="words" aria-live="polite"></p>
     <div class="ask" role="group" aria-label="Guess first"></div>
     <p class="heard"></p>
     <div class="break" role="group" aria-label="Break it"><b>Break it:</b>
@@ -141,6 +141,11 @@
       inner += serverBox(frame.servers[i], i, right, y, w, h, about, fresh);
     });
     if (frame.clock) inner += text(width / 2, 14, frame.clock, `${middle} class="title"`);
+    for (const [worker, server] of [[0, 0], [0, 1], [1, 0], [1, 1]]) {
+      if (about.keys[server] === UNUSED) continue;
+      const y = [worker, server].map((i) => top + i * (h + gap) + h / 2);
+      inner += `<path class="way" d="M${w + 4} ${y[0]}L${right - 2} ${y[1]}"/>`;
+    }
     const drawn = new Set();
     const hasPush = frame.arrows.some((arrow) => arrow.isPush);
     const pills = [];
@@ -225,7 +230,34 @@
     coveredFrom = now;
   }
 
-  // ---- Words below the picture ----
+  // ---- Words ----
+
+  const yes = (right) => `✓ Yes: ${right}.`;
+  const no = (answer, right) => `✗ Not ${answer}: it is ${right}.`;
+
+  /* Give the sentences of a case the room of the longest: then no step moves the picture. */
+  let roomFor = "";
+  function makeRoom() {
+    const of = `${which} ${root.clientWidth}`;
+    if (of === roomFor) return;
+    roomFor = of;
+    const box = one(".said").cloneNode(true);
+    box.className = "said gauge";
+    box.style.minHeight = "";
+    one(".said").after(box);
+    const [said, words] = box.children;
+    const about = CASES[which];
+    const cases = about.isBoth ? [about] : [about, ...about.steps.flatMap((_, i) =>
+      FAULTS.map((f) => pushPull.broken(about, i, f.key)))];
+    const longest = (ask) => (ask ? ask.choices.map((c) => no(c, ask.right)).sort((a, b) => b.length - a.length)[0] : "");
+    const sentences = new Map(cases.flatMap(pushPull.frames).map((frame) => [frame.words, longest(frame.ask)]));
+    const heights = [...sentences].map((pair) => {
+      [words.textContent, said.textContent] = pair;
+      return box.offsetHeight;
+    });
+    box.remove();
+    one(".said").style.minHeight = `${Math.max(...heights) + 1}px`;
+  }
 
   const list = (worker) => worker.pulled.map((value, i) => (worker.isWrong[i] ? `✗ ${value}` : value)).join(", ");
 
@@ -264,6 +296,7 @@
     const all = pushPull.frames(about);
     const frame = all[at];
     const width = Math.min(720, Math.max(290, one(".scene").clientWidth));
+    makeRoom();
     const [height, inner] = about.isBoth ? drawStrips(at, width) : drawBoxes(about, frame, width);
     one(".scene").innerHTML =
       `<svg width="${width}" height="${height}" role="img" aria-labelledby="pp-title pp-desc">
@@ -349,7 +382,7 @@
       if (event.detail) one("[data-move='1']").focus(); // by the mouse: the arrow keys then lead on
     } else if (answer !== undefined) {
       const { right } = pushPull.frames(shown())[at + 1].ask;
-      go(at + 1, answer === right ? `✓ Yes: ${right}.` : `✗ Not ${answer}: it is ${right}.`);
+      go(at + 1, answer === right ? yes(right) : no(answer, right));
       one(at === shown().steps.length - 1 ? "[data-move='-1']" : "[data-move='1']").focus();
     } else if (broken) {
       const from = fault ? fault.from : at;

@@ -254,8 +254,8 @@ const pushPull = (function () {
 
   const FAULTS = [
     { key: "kill", name: "Kill worker 1", does: "was killed" },
-    { key: "slow", name: "Slow it", does: "computes slowly" },
-    { key: "cable", name: "Unplug its cable", does: "is cut off" },
+    { key: "slow", name: "Slow worker 1", does: "computes slowly" },
+    { key: "cable", name: "Unplug worker 1", does: "is cut off" },
   ];
   const SLOWER = 4; // times as long: meanwhile, worker 0 of dist_async makes one push less
 

@@ -13,6 +13,9 @@ function reachable() {
   for (const element of document.querySelectorAll(wide)) {
     if (element.scrollWidth > element.clientWidth) element.tabIndex = 0;
     else element.removeAttribute("tabindex");
+    // The first column of a table stays in sight if it leaves room for the others (site.css).
+    const name = element.querySelector(":scope > table tr > :first-child");
+    element.classList.toggle("names-stay", !!name && name.offsetWidth < 0.48 * element.clientWidth);
     fade(element);
   }
 }

@@ -126,6 +126,7 @@
         <p class="advice" aria-live="polite"></p>
       </div>
       <div class="rest">
+        <p class="legend below"></p>
         <div class="remedies" role="group" aria-label="Changes to try" tabindex="-1"></div>
         <div class="curve"></div>
       </div>
@@ -164,6 +165,7 @@
       const words = about.words(state);
       input.max = about.max;
       input.value = about.place(about.of ? about.of(state) : state[name]);
+      input.style.setProperty("--part", `${(100 * input.value) / (about.max || 1)}%`);
       input.setAttribute("aria-valuetext", words);
       one(`[data-of=${name}]`).textContent = words;
     }
@@ -234,6 +236,8 @@
     }
   }
 
+  const UPDATE = 4; // pixels at least: it would look like a mistake
+
   const isSlowed = (s) => s.slow > 1 && s.hosts > 1;
   const lanesOf = (s) => LANES.filter(([lane]) => (isSlowed(s) || !lane.startsWith("slow")) &&
     (s.hosts > 1 || lane === "worker"));
@@ -242,14 +246,17 @@
   function bars(s, left, top, row, scale, isNow) {
     const intervals = joined(stepModel.timeline(s));
     let inner = "";
+    let numbers = "";
     lanesOf(s).forEach(([lane, words], i) => {
       const y = top + i * row;
+      let end = left;
       if (isNow) inner += text(left - 6, y + 14, s.is_ring && lane === "server" ? "adds" : words, 'text-anchor="end"');
       for (const part of intervals) {
         const room = (part.end - part.start) * scale;
         if (part.lane !== lane || !(room > 0)) continue;
         const x = (left + part.start * scale).toFixed(2);
-        const shown = Math.max(0.7, room - (room > 3 ? 1 : 0)).toFixed(2);
+        const least = part.kind === "update" ? UPDATE : 0.7;
+        const shown = Math.max(least, room - (room > 3 ? 1 : 0)).toFixed(2);
         const of = part.bucket < 0 ? "" : `, bucket ${part.bucket + 1}`;
         const key = `${lane} ${part.kind} ${part.bucket}`;
         const moves = isNow ? `data-key="${key}" data-x="${x}" data-width="${shown}"` : "";
@@ -260,11 +267,13 @@
         }
         if (isNow && part.bucket >= 0 && room > (part.bucket < 9 ? 11 : 19)) {
           const at = (Number(x) + room / 2).toFixed(2);
-          inner += text(at, y + 14, part.bucket + 1, `class="on-${part.kind}" text-anchor="middle" data-key="${key} number" data-x="${at}"`);
+          numbers += text(at, y + 14, part.bucket + 1, `class="on-${part.kind}" text-anchor="middle" data-key="${key} number" data-x="${at}"`);
         }
+        if (isNow && part.kind === "update" && x - end > 60) numbers += text(x - 5, y + 14, "update", 'class="named" text-anchor="end"');
+        end = Number(x) + room;
       }
     });
-    return inner;
+    return [inner, numbers];
   }
 
   /* Draw what each lane did in the step before as a thin line below it. */
@@ -306,11 +315,12 @@
     if (a) {
       const end = top - 22;
       inner += text(left - 6, 30, `A: ${time(stepA)}`, 'text-anchor="end" class="name"') +
-        bars(a, left, 18, KEPT_ROW, scale, false) + ball("a", left, end, stepA * scale) +
+        bars(a, left, 18, KEPT_ROW, scale, false)[0] + ball("a", left, end, stepA * scale) +
         text(left - 6, top + lanes.length * ROW + 11, `B: ${time(step)}`, 'text-anchor="end" class="name"') +
         ball("b", left, bottom - 7, step * scale);
     }
-    inner += bars(s, left, top, ROW, scale, true);
+    const [shapes, numbers] = bars(s, left, top, ROW, scale, true);
+    inner += shapes;
     if (isGhost) inner += ghost(before.s, lanes, left, top, scale);
     const alone = s.forward + s.backward + s.update;
     if (alone < step * 0.995) {
@@ -319,6 +329,7 @@
       inner += line(x, a ? top - 8 : 4, x, bottom + 4, "ideal");
       if (!a) inner += text(x + (isRight ? -5 : 5), 13, "one worker alone", isRight ? 'text-anchor="end"' : "");
     }
+    inner += numbers; // over the dashed line
     const intervals = stepModel.timeline(s);
     const sum = (kind, lane) => time(intervals.filter((i) => i.kind === kind && i.lane === lane)
       .reduce((all, i) => all + i.end - i.start, 0));
@@ -328,10 +339,12 @@
         `${sum("pull", "sends")}; adding up takes ${sum("sum", "server")}.`;
     }
     if (a) description += ` Above it, step A of ${time(stepA)}.`;
+    const legend = KINDS.map((k) => `<span><i class="${k}"></i>${k}</span>`).join(" ") +
+      (isGhost ? '<span><i class="ghost"></i>thin: before</span>' : "");
     one(".timeline").innerHTML =
       svg("step-time", width, bottom + 24, `Timeline of a step of ${time(step)}`, description, inner) +
-      `<p class="legend">${KINDS.map((k) => `<span><i class="${k}"></i>${k}</span>`).join(" ")}` +
-      (isGhost ? '<span><i class="ghost"></i>thin: before</span>' : "") + "</p>";
+      `<p class="legend">${legend}</p>`;
+    one(".below").innerHTML = legend;
     race = { scale, steps: { a: stepA, b: step } };
     moveFrom(".timeline");
   }
@@ -375,6 +388,8 @@
 
   const PLOTTED = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256];
 
+  const stroke = (name) => `<svg width="28" height="6" aria-hidden="true"><path class="${name}" d="M0 3H28"/></svg>`;
+
   function drawCurve(s, share) {
     const width = Math.max(280, one(".curve").clientWidth);
     const [left, top, height] = [62, 10, width > 560 && window.innerHeight > 800 ? 210 : 128];
@@ -409,8 +424,8 @@
       (points.length ? ` ${points.length} measured runs are drawn as diamonds.` : "");
     one(".curve").innerHTML =
       svg("step-curve", width, top + height + 42, "Efficiency over the number of hosts", description, inner) +
-      `<p class="legend"><span><i class="this"></i>efficiency, these settings</span>
-        <span><i class="other"></i>${s.is_ring ? "with servers" : "with a ring"}</span>` +
+      `<p class="legend"><span>${stroke("this")} efficiency, these settings</span>
+        <span>${stroke("other")} ${s.is_ring ? "with servers" : "with a ring"}</span>` +
       (points.length ? `<span><i class="measured"></i>${series === mine ? "your job" : "measured, each run"}</span>` : "") + "</p>";
     moveFrom(".curve");
   }
@@ -444,6 +459,7 @@
     showRace(s);
     drawTimeline(s, step);
     drawCurve(s, share);
+    root.style.setProperty("--view", `${one(".view").offsetHeight}px`);
   }
 
   const address = () => stepLink.write(state, kept, mine && seriesOf() === mine ? mine.points : []);

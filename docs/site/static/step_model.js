@@ -221,12 +221,10 @@ const stepModel = (function () {
     if (s.hosts === 1) return "A single worker exchanges nothing: its step is all computing.";
     const name = bottleneck(s);
     if (name === "computing") return `Computing is ${now}\u00a0% of the step: this is what you want.`;
-    const found = remedies(s);
-    const best = [true, false].map((is) => found.find((r) => r.isFree === is)).filter((r) => r);
-    let sentence = `${BLAMED[name]} The efficiency is ${now}\u00a0%.`;
-    if (!best.length) return `${sentence} No single change would help.`;
+    const best = remedies(s).slice(0, 2);
+    if (!best.length) return `${BLAMED[name]} No single change would help.`;
     const words = best[0].name[0].toUpperCase() + best[0].name.slice(1);
-    sentence += ` ${words} would raise it to ${percent(best[0].efficiency)}\u00a0%`;
+    let sentence = `${BLAMED[name]} ${words} would raise the efficiency to ${percent(best[0].efficiency)}\u00a0%`;
     if (best.length > 1) sentence += `, ${best[1].name} to ${percent(best[1].efficiency)}\u00a0%`;
     return `${sentence}.`;
   }
