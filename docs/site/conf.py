@@ -113,7 +113,7 @@ def mend(app, pagename, templatename, context, doctree):
     tree = context["furo_navigation_tree"]
     context["furo_navigation_tree"] = tree.replace('"heading"', '"heading" aria-level="2"')
     if "body" in context:
-        empty = r'<th class="head[\w ]*"><p></p></th>'
+        empty = r'<th(?: class="head[\w ]*"><p></p>|>)</th>'
         context["body"] = re.sub(empty, "<td></td>", context["body"])
         drawn = r'<img (alt="[^"]*") src="([^"]*_images/[^"]+)\.svg" />'
         both = r'<img \1 class="only-light" src="\2.svg" />'
