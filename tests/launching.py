@@ -188,7 +188,7 @@ def why_no_cluster(*systems):
 def cluster(*arguments, check=True):
     """Run `tools/cluster.py` on the cluster of the tests."""
     command = [sys.executable, ROOT / "tools" / "cluster.py", "--name", CLUSTER.name, *arguments]
-    return subprocess.run(command, check=check, text=True, capture_output=True, timeout=120)
+    return subprocess.run(command, check=check, text=True, capture_output=True, timeout=280)
 
 
 def free_port():
