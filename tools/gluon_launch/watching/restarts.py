@@ -190,7 +190,8 @@ def at_terminal(text, members, folder):
     elif lines[0].endswith(f": {ALL_SAVED}"):
         lines = [line for line in lines if line != f"hint: {HOW_TO_GO_ON}"]
         last.insert(0, how_to_go_on(members))
-    return "\n".join([*lines, *filter(None, ["; ".join(filter(None, last))])])
+    closing = "; ".join(filter(None, last))
+    return "\n".join([*lines, closing] if closing else lines)
 
 
 def pause(seconds, requests, world):
