@@ -110,6 +110,32 @@ def test_a_worker_that_waits_for_files_has_no_time_limit_even_if_its_screen_take
     assert (job.returncode, job.stdout) == (0, b"saved True\n")
 
 
+FORK = """
+import multiprocessing, time
+from gluon_dist.checkpoint.stopper import Stopper
+def work(begun):
+    begun.set()
+    time.sleep(60)
+with Stopper(True) as stopper:
+    fork = multiprocessing.get_context("fork")
+    begun = fork.Event()
+    child = fork.Process(target=work, args=(begun,))
+    child.start()
+    begun.wait()
+    child.terminate()
+    child.join()
+    time.sleep(0.2)  # for a request to be read
+    print(child.exitcode, stopper.is_requested)
+"""
+
+
+def test_term_ends_a_process_that_the_program_has_forked_and_stops_no_training():
+    """As a pool of loaders ends its processes. Without it the program ended with 75."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "cifar10_dist")}
+    job = subprocess.run([sys.executable, "-c", FORK], env=env, stdout=subprocess.PIPE, timeout=20)
+    assert (job.returncode, job.stdout) == (0, b"-15 False\n")
+
+
 def test_with_nowhere_to_save_term_ends_at_once(tmp_path):
     job = Job(tmp_path, *OPTIONS, "--batch-size", 48, env={**ENVIRONMENT, **SLOW}, program=PROGRAM)
     job.wait_for("Epoch[0] Batch [1]")

@@ -11,6 +11,7 @@ import select
 import signal
 import threading
 import time
+from multiprocessing.util import register_after_fork
 
 from gluon_dist.common.messages import say
 from gluon_dist.contract import SAVED
@@ -51,6 +52,7 @@ class Stopper:
             for number in SIGNALS:  # what counts is the byte in the pipe
                 self._before[number] = signal.signal(number, lambda *_: None)
             threading.Thread(target=self._watch, args=(reader,), daemon=True).start()
+            register_after_fork(self, Stopper._leave_to_parent)
         return self
 
     def __exit__(self, *_):
@@ -60,6 +62,7 @@ class Stopper:
                 signal.signal(number, handler)
             signal.set_wakeup_fd(self._pipe_before)
             os.close(self._writer)  # the thread ends
+            self._writer = None
 
     def watch_training(self, workers):
         """From now on a request means: stop after a step that all workers agree on, and save.
@@ -95,6 +98,17 @@ class Stopper:
         self._flag = None  # holds the store, which must go before MXNet's own threads do
         for number in self._before:
             signal.signal(number, signal.SIG_IGN)
+
+    def _leave_to_parent(self):
+        """In a process that was forked let TERM end it, and be no request to its parent.
+
+        A pool of loaders ends its processes by TERM, and waits for their end.
+        """
+        if self._writer is not None:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGTERM, self._before[signal.SIGTERM])
+            os.close(self._writer)
+            self._writer = None
 
     def _watch(self, reader):
         """Read signals from the pipe until it is closed; after a request end what hangs."""
