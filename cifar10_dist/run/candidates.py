@@ -110,8 +110,8 @@ def _list(wanted, job):
         return saved, True, None
     if wanted.load_epoch is not None:
         name = f"{wanted.prefix}-{files.tag(wanted.load_epoch)}"
-    elif wanted.resume == "none":
-        return [], False, None
+    elif wanted.resume == "none":  # a restart, and the job has saved nothing here
+        return [], True, f"{wanted.prefix}-*.json"
     else:
         name = re.sub(r"\.(json|params|state)$", "", wanted.resume)
     match = re.fullmatch(r"(.+)-(\d{4,})(?:-(\d{5,}))?", name, re.DOTALL)
