@@ -245,6 +245,15 @@ def test_a_finished_training_goes_on_to_more_epochs_and_keeps_the_newest(tmp_pat
     assert values(plain) == expected
 
 
+def test_a_loop_after_a_restore_by_hand_loads_nothing_again(tmp_path, capsys):
+    job, net, trainer = start(tmp_path / "a")
+    train(job, net, trainer)
+    job.restore()
+    capsys.readouterr()
+    train(job, net, trainer, num_epochs=4)
+    assert "Resumed" not in capsys.readouterr().out
+
+
 def test_loops_of_ones_own_save_by_hand_and_keep_their_facts(tmp_path):
     job, net, _ = start(tmp_path / "a")
     assert job.restore() == (0, 0) and not job.should_stop()

@@ -419,7 +419,7 @@ class Checkpoint:
             (name, manifest), params, state = first_usable(entries, self._take)
             text = manifest.text()
         name = workers.broadcast(name.encode()).decode()
-        self._run, self._epoch, self._step = new_run(), 0, 0
+        self._run, self._epoch, self._step, self._loader = new_run(), 0, 0, None
         if name:
             manifest = Manifest.parse(workers.broadcast(text.encode()).decode())
             params, state = workers.broadcast(params), workers.broadcast(state)
