@@ -355,11 +355,7 @@ class Trainer(mx.gluon.Trainer):
 
     def _allreduce_grads(self):
         """Add up; called by step and allreduce_grads of MXNet's Trainer."""
-        if self._params_to_init:
-            raise ValueError(
-                f"{self._params_to_init[0].name}: its shape is not known yet, as this worker has "
-                "had no example: say in_units, in_channels"
-            )
+        self._require_shapes()
         self._marks.bring_back(with_sums=False)
         self._attach_again()
         self._settle_freshness()
