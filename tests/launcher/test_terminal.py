@@ -236,6 +236,14 @@ def rows_of(bars, columns=80, slow=None):
     return progress.rows(83, PLAIN_SIGNS, columns)
 
 
+@pytest.mark.parametrize(
+    "text", [bar(5, rate="1.10.5batch/s"), "Epoch[0] Batch [2]\tSpeed: 4.54.5 samples/sec"]
+)
+def test_two_lines_that_were_written_into_each_other_have_no_rate(text):
+    """float() would not take it, and the launcher would end."""
+    assert "samples/s" not in rows_of([text])[0]
+
+
 def test_workers_near_each_other_share_a_row_and_who_lags_has_one_of_his_own():
     bars = [*map(bar, (50, 51, 50, 49, 30, 41, 50, 50))]
     first, *rows = rows_of(bars)

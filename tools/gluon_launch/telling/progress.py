@@ -6,13 +6,13 @@ from typing import Optional
 
 from gluon_launch.telling.columns import width
 
-SPEED = re.compile(r"Epoch ?\[(\d+)\] Batch ?\[(\d+)[^\]]*\]\s+Speed: ([\d.]+) samples/sec")
+SPEED = re.compile(r"Epoch ?\[(\d+)\] Batch ?\[(\d+)[^\]]*\]\s+Speed: (\d+(?:\.\d+)?) samples/sec")
 # what: 12%|███   | 12/100 [00:10<01:20,  1.10batch/s]; or 1.35s/batch, if it is slow
 BAR = re.compile(
     r"(?:(?P<what>.*?): )? *(?P<percent>\d+)%\|.*\| *(?P<done>\S+/\S+) "
     r"\[[\d:]+<(?P<left>[\d:?]+)(?:, +(?P<rate>[\d.]+ ?[^\s\],]+))?[^\]]*\]"
 )
-BAR_RATE = re.compile(r"(?P<number>[\d.]+)(?: ?(?P<unit>[^\d\s/]+)/s|s/(?P<slow>\S+))")
+BAR_RATE = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?: ?(?P<unit>[^\d\s/]+)/s|s/(?P<slow>\S+))")
 MORE = " ..."  # behind what was cut
 SAMPLES = "samples"  # the unit of rates that can be added up
 ACCURACY = re.compile(r"Epoch (\d+): Test_acc ")
