@@ -11,9 +11,10 @@ from tqdm import tqdm
 
 from gluon_launch.job.hosts import LOCAL
 from gluon_launch.job.job import Process
+from gluon_launch.telling.agreement import Agreement
 from gluon_launch.telling.bottom import PLAIN_SIGNS
 from gluon_launch.telling.columns import wrapped
-from gluon_launch.telling.progress import Agreement, Progress
+from gluon_launch.telling.progress import Progress
 from launching import ROOT, shell
 
 TIME_BUDGET_S = 40

@@ -1,10 +1,11 @@
-"""How many columns a text takes on a terminal, and lines broken at words."""
+"""How many columns a text takes on a terminal; lines that are broken, or cut, at words."""
 
 import re
 import unicodedata
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 WORD = re.compile(r"( *)(\S+)")
+MORE = " ..."  # behind what was cut
 LEAST = 16  # columns of text beside an indentation; with fewer there is no indentation
 
 
@@ -57,3 +58,35 @@ def wrapped(prefix, text, columns, following=None):
             rows.append(row)
             row, taken = indent + word, width(indent) + more
     return [*rows, row]
+
+
+def joined(pieces, between):
+    """Return the words of pieces, see `fitted`, that are not empty."""
+    return between.join(words for words, *_ in pieces if words)
+
+
+def fitted(pieces, between, columns):
+    """Join pieces to a row of so many columns at most, without a word that is cut.
+
+    A piece is (words, when, others): in a row that is too long it becomes `others`, the piece with
+    the lowest `when` first; 0 is never. What is still too long ends after a whole word.
+    """
+    pieces = list(pieces)
+    while True:
+        row = joined(pieces, between)
+        may_go = [piece for piece in pieces if piece[1]]
+        if width(row) <= columns or not may_go:
+            return whole_words(row, columns)
+        first = min(may_go, key=lambda piece: piece[1])
+        pieces[pieces.index(first)] = (first[2], 0, "")
+
+
+def whole_words(text, columns):
+    """Return the beginning of a text that fits, up to the end of a word, and a sign for more."""
+    if width(text) <= columns:
+        return text
+    room = columns - len(MORE)
+    while text and width(text) > room:
+        shorter, _, _ = text.rstrip().rpartition(" ")
+        text = shorter if shorter.strip() else text[: max(0, room)]
+    return text.rstrip(" ,·|") + MORE if room > 0 else ""

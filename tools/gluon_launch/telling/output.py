@@ -9,10 +9,11 @@ import time
 
 from gluon_launch.job.job import ROLES
 from gluon_launch.telling import colour
+from gluon_launch.telling.agreement import AGREE, Agreement
 from gluon_launch.telling.bottom import DRAWN_S, Bottom
-from gluon_launch.telling.columns import LEAST, width, wrapped
+from gluon_launch.telling.columns import LEAST, whole_words, width, wrapped
 from gluon_launch.telling.last_words import MOST
-from gluon_launch.telling.progress import AGREE, Agreement, is_bar, whole_words
+from gluon_launch.telling.progress import is_bar
 from gluon_launch.telling.writer import Writer
 
 REDRAW_S = 1  # a line that ends in \r (a progress bar) is shown at most this often

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Optional
 
-from gluon_launch.telling.columns import width
+from gluon_launch.telling.columns import fitted, joined, width
 
 SPEED = re.compile(r"Epoch ?\[(\d+)\] Batch ?\[(\d+)[^\]]*\]\s+Speed: (\d+(?:\.\d+)?) samples/sec")
 # what: 12%|███   | 12/100 [00:10<01:20,  1.10batch/s]; or 1.35s/batch, if it is slow
@@ -13,11 +13,7 @@ BAR = re.compile(
     r"\[[\d:]+<(?P<left>[\d:?]+)(?:, +(?P<rate>[\d.]+ ?[^\s\],]+))?[^\]]*\]"
 )
 BAR_RATE = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?: ?(?P<unit>[^\d\s/]+)/s|s/(?P<slow>\S+))")
-MORE = " ..."  # behind what was cut
 SAMPLES = "samples"  # the unit of rates that can be added up
-ACCURACY = re.compile(r"Epoch (\d+): Test_acc ")
-ERROR = re.compile(r"^\S+: error: ")  # as argparse writes it
-AGREE = " ({} workers agree)"  # behind a line that is shown once for several workers
 SLOW = re.compile(r"worker (\d+) takes .*: all wait for it")  # of gluon_dist's own programs
 # What is said of a phase where there is no room for all of it.
 SHORTER = (
@@ -249,82 +245,8 @@ def ranges(ranks):
     return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in found)
 
 
-def joined(pieces, between):
-    """Return the words of pieces, see `fitted`, that are not empty."""
-    return between.join(words for words, *_ in pieces if words)
-
-
-def fitted(pieces, between, columns):
-    """Join pieces to a row of so many columns at most, without a word that is cut.
-
-    A piece is (words, when, others): in a row that is too long it becomes `others`, the piece with
-    the lowest `when` first; 0 is never. What is still too long ends after a whole word.
-    """
-    pieces = list(pieces)
-    while True:
-        row = joined(pieces, between)
-        may_go = [piece for piece in pieces if piece[1]]
-        if width(row) <= columns or not may_go:
-            return whole_words(row, columns)
-        first = min(may_go, key=lambda piece: piece[1])
-        pieces[pieces.index(first)] = (first[2], 0, "")
-
-
-def whole_words(text, columns):
-    """Return the beginning of a text that fits, up to the end of a word, and a sign for more."""
-    if width(text) <= columns:
-        return text
-    room = columns - len(MORE)
-    while text and width(text) > room:
-        shorter, _, _ = text.rstrip().rpartition(" ")
-        text = shorter if shorter.strip() else text[: max(0, room)]
-    return text.rstrip(" ,·|") + MORE if room > 0 else ""
-
-
 def clock(seconds):
     """Return a time as `1:23`, or `2:01:23`."""
     minutes, seconds = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
-
-
-class Agreement:
-    """Holds back accuracies and errors until all workers have told the same, or others.
-
-    Parameters
-    ----------
-    num_workers : int
-    """
-
-    HOLD_S = 2
-
-    def __init__(self, num_workers):
-        self.num_workers = num_workers
-        self._held = []  # each (process, stream, text)
-        self._after = []  # what these workers printed after it
-        self._since = 0
-
-    def take(self, process, stream, text, now):
-        """Take a line of a worker; return the lines that are to be shown now, or None: as it is."""
-        is_holding = process in [who for who, _, _ in self._held]
-        if self.num_workers < 2 or not (ACCURACY.match(text) or ERROR.match(text)):
-            if not is_holding:
-                return None
-            self._after.append((process, stream, text))
-            return []
-        shown = self.release() if is_holding or (self._held and self._held[0][2] != text) else []
-        self._since = self._since if self._held else now
-        self._held.append((process, stream, text))
-        return shown + (self.release() if len(self._held) == self.num_workers else [])
-
-    def late(self, now):
-        """Return the lines that were held for too long."""
-        return self.release() if self._held and now - self._since > self.HOLD_S else []
-
-    def release(self):
-        """Return all lines that are held: one of the lowest rank where several workers agree."""
-        held, after, self._held, self._after = self._held, self._after, [], []
-        if len(held) > 1:
-            process, stream, text = min(held, key=lambda line: line[0].rank)
-            held = [(process, stream, text + AGREE.format(len(held)))]
-        return [*held, *after]

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 from gluon_launch.job.statuses import SAVED, USAGE
+from gluon_launch.telling.agreement import ERROR
 from gluon_launch.telling.hints import HOW_TO_GO_ON
-from gluon_launch.telling.progress import ERROR
 from gluon_launch.telling.report import explain, how_to_go_on, verdict
 from gluon_launch.watching.attempt import Attempt
 from gluon_launch.watching.outcome import Failure
