@@ -81,11 +81,10 @@ def born(pid):
     With its number this identifies it.
     """
     try:
-        fields = (
-            pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        )
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
     except OSError:
         return None
+    fields = stat.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else int(fields[19])
 
 
@@ -254,14 +253,12 @@ class Cluster:
         config, known = "", ""
         for name, address in self.state["addresses"].items():
             config += SSH_CONFIG.format(name=name, address=address, cluster=self.folder)
-            known += (
-                f"{address} {(self.folder / name / 'host_key.pub').read_text(encoding='utf-8')}"
-            )
+            key = (self.folder / name / "host_key.pub").read_text(encoding="utf-8")
+            known += f"{address} {key}"
         (self.folder / "ssh_config").write_text(config, encoding="utf-8")
         (self.folder / "known_hosts").write_text(known, encoding="utf-8")
-        (self.folder / "hosts").write_text(
-            "".join(f"{n}\n" for n in self.state["addresses"]), encoding="utf-8"
-        )
+        names = "".join(f"{name}\n" for name in self.state["addresses"])
+        (self.folder / "hosts").write_text(names, encoding="utf-8")
 
     def hand_over(self):
         """Let only the user who called sudo log in to the hosts."""

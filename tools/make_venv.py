@@ -307,9 +307,8 @@ def main():
     if not is_ours and args.venv.exists() and any(args.venv.iterdir()):
         raise Unsuitable(f"{args.venv}: not a virtual environment; move it away")
     args.venv.parent.mkdir(parents=True, exist_ok=True)
-    with open(
-        f"{args.venv}.lock", "w", encoding="utf-8"
-    ) as lock:  # `make train` and `make test` may both come here
+    place = f"{args.venv}.lock"  # `make train` and `make test` may both come here
+    with open(place, "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         wanted, is_there = compare(args)
         return 0 if is_there else build(args.venv, wanted)
