@@ -1,5 +1,6 @@
 """When the training is saved, and what: arrays are copied at once, a thread writes the files."""
 
+from gluon_dist.checkpoint.contents import copy_of
 from gluon_dist.checkpoint.manifest import Manifest
 from gluon_dist.checkpoint.parameters import with_kinds
 from gluon_dist.checkpoint.statistics import gather_statistics, mean_statistics
@@ -110,9 +111,7 @@ class Saver:
         if self._workers.rank > 0:
             return
         self._writer.wait()
-        params = {
-            p.name: p.list_data()[0].copyto(mx.cpu()) for p in self._net.collect_params().values()
-        }
+        params = {param.name: copy_of(param) for param in self._net.collect_params().values()}
         if step:
             params.update(mean_statistics(self._net, statistics))
         optimizer, arrays = self._trainer.collect_state()
