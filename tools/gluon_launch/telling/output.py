@@ -181,7 +181,7 @@ class Console:
         """Return whether lines of a process are still in sight, above what is shown next."""
         if not (lines and self.has_frames):
             return False
-        last = [(who in (None, process.name), text) for who, text in self._last]
+        last = [(who in (None, process.name), text) for who, text in list(self._last)]
         return (True, lines[-1]) in last[-ABOVE:] and all((True, line) in last for line in lines)
 
     def begin_try(self, began, number):
