@@ -54,9 +54,8 @@ def add(venv):
     folder = cache / "cifar10_dist" / "horovod" / "-".join([*fits.split(), wanted])
     log = folder.parent / "build.log"
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with open(
-        folder.parent / "lock", "w", encoding="utf-8"
-    ) as lock:  # setup may run in several clones at once
+    place = folder.parent / "lock"  # setup may run in several clones at once
+    with open(place, "w", encoding="utf-8") as lock:
         _wait_for(lock)
         if not folder.exists():
             build(python, fits.split()[0], folder, log)
@@ -137,9 +136,8 @@ def main():
     args = parser.parse_args()
     if not args.wanted and not (args.venv / HOROVOD_STAMP).exists():
         return 0
-    with open(
-        f"{args.venv}.lock", "w", encoding="utf-8"
-    ) as lock:  # `make train` and `make test` may both come here
+    place = f"{args.venv}.lock"  # `make train` and `make test` may both come here
+    with open(place, "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return add(args.venv)
 

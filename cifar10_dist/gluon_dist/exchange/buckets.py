@@ -54,9 +54,8 @@ class Buckets(Exchange):
         self._sent = [self._to_send(bucket) for bucket in self.buckets]
         for key, arrays in enumerate(self._sent, self._first_key):
             self._store.init(key, arrays[0])
-        self.overtakes = (
-            "dist" in workers.store_type and not uses_p3()
-        )  # P3 has an order of its own
+        # P3 has an order of its own.
+        self.overtakes = "dist" in workers.store_type and not uses_p3()
 
     def add_up(self):
         """Push and pull every bucket, in the order in which the next step can begin earliest."""

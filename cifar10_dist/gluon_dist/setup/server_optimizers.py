@@ -73,10 +73,7 @@ class Originals:
         store.optimizer_of_servers = optimizer
         store.compared, store.seen = set(), []
         changes = {name: found[name] for name in FACTORS}
-        first, names = (
-            texts_from(store.number),
-            optimizer.idx2name,
-        )  # of the n-th text that is a key
+        first, names = texts_from(store.number), optimizer.idx2name  # of the n-th text as a key
         changes["idx2name"] = {**names, **{first + n: name for n, name in names.items()}}
         self._command(store, optimizer=optimizer, changes=changes)
         if optimizer.multi_precision:
