@@ -43,13 +43,13 @@ def fetch(folder, collection=CIFAR10, tell=say):
             return found
         failed = folder / ".download-failed"
         if failed.exists() and failed.stat().st_mtime > time.time() - FAILURE_HOLDS_S:
-            raise DownloadError(failed.read_text())
+            raise DownloadError(failed.read_text(encoding="utf-8"))
         failed.unlink(missing_ok=True)
         try:
             _download(folder, collection, tell)
         except DownloadError as error:
             with contextlib.suppress(OSError):  # the disk may be full
-                failed.write_text(str(error))
+                failed.write_text(str(error), encoding="utf-8")
             raise
     return folder
 
