@@ -46,7 +46,7 @@ def _mistakes_of_workers(args):
     if is_dist and not is_launched():
         yield f"--kv-store {store} needs a launcher: {LAUNCH.format(2)}"
     if uses_p3() and store == "dist_async":
-        yield ("--kv-store dist_async does not go with the launcher's --p3 (DMLC_PS_VAN_TYPE=p3)")
+        yield "--kv-store dist_async does not go with the launcher's --p3 (DMLC_PS_VAN_TYPE=p3)"
     if is_launched() and store in ("local", "device"):
         yield (
             f"--kv-store {store} under a launcher would train every worker alone: use dist_sync, "
@@ -177,7 +177,7 @@ def _mistakes_of_devices(args, kind, num_devices):
     if args.dtype == "bfloat16" and _lacks_avx512():
         yield "--dtype bfloat16: MXNet needs a processor with AVX-512; take float32"
     if args.batch_size < num_devices:
-        yield (f"--batch-size {args.batch_size}: fewer than one for each of {num_devices} devices")
+        yield f"--batch-size {args.batch_size}: fewer than one for each of {num_devices} devices"
     is_one_update = args.optimizer.lower() not in ("sgld", "nadam")
     if num_devices > 1 and args.kv_store != "dist_async" and not is_one_update:
         yield (
