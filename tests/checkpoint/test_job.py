@@ -268,6 +268,7 @@ def test_loops_of_ones_own_save_by_hand_and_keep_their_facts(tmp_path):
     assert other.facts == {"best": 0.5, "rates": [1, 2]}
     with pytest.raises(TypeError, match=r"facts: .*float32 is not JSON"):
         other.save(3, best=np.float32(1))
+    assert other.facts["best"] == 0.5
     other.close()
 
 

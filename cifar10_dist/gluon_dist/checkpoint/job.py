@@ -308,8 +308,8 @@ class Checkpoint:
         """
         if self._run is None:
             raise RuntimeError("save: call restore(), or epochs(), before the training")
+        _check_facts({**self.facts, **facts})
         self.facts.update(facts)
-        _check_facts(self.facts)
         is_for_this = not self._is_open  # after the loop
         if is_for_this:
             self._open()
