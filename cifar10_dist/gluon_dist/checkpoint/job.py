@@ -511,5 +511,6 @@ def _named(value, kind, what):
             raise ValueError(f"{what}: {key!r} is no name: take a text without a colon")
         if not isinstance(each, kind):
             name = f"gluon_dist.{kind.__name__}" if kind is Trainer else kind.__name__
-            raise ValueError(f"{what} must be a {name} or a dict of these, not {each!r}")
+            other = f"{type(each).__module__}.{type(each).__name__}"  # all of a network takes lines
+            raise ValueError(f"{what} must be a {name} or a dict of these, not a {other}")
     return found
