@@ -18,6 +18,7 @@ WORDS_PER_MINUTE = 200
 SHORT_CELL, NUMBERS_CELL, LONG_CELL = 12, 24, 40  # characters
 LONG_LITERAL = 28  # characters; shorter ones are not broken
 DESCRIPTION = 160  # characters; search engines cut what is longer
+PHONE = "screen and (max-width: 46em)"  # where a drawn picture is narrow, as in site.css
 
 project = "Distributed training with Apache MXNet Gluon"
 html_title = "MXNet Gluon, distributed"
@@ -108,6 +109,19 @@ def mark_word(match):
     return match[0].replace('"pre"', '"pre long"') if is_long else match[0]
 
 
+def show_drawn(match):
+    """Return a picture in light and in dark; on a phone the narrow one, if draw.py draws it."""
+    alt, address, name = match.groups()
+    shown = ""
+    for scheme, end in ("light", ""), ("dark", "-dark"):
+        image = f'<img {alt} class="only-{scheme}" src="{address}{end}.svg">'
+        if (ROOT / "notebooks" / "images" / f"{name}.svg").exists():
+            narrow = f'<source media="{PHONE}" srcset="{address}-narrow{end}.svg">'
+            image = f"<picture>{narrow}{image}</picture>"
+        shown += image
+    return shown
+
+
 def mend(app, pagename, templatename, context, doctree):
     """Give headings of the list of pages their level, and take empty heads from tables."""
     tree = context["furo_navigation_tree"]
@@ -115,10 +129,8 @@ def mend(app, pagename, templatename, context, doctree):
     if "body" in context:
         empty = r'<th(?: class="head[\w ]*"><p></p>|>)</th>'
         context["body"] = re.sub(empty, "<td></td>", context["body"])
-        drawn = r'<img (alt="[^"]*") src="([^"]*_images/[^"]+)\.svg" />'
-        both = r'<img \1 class="only-light" src="\2.svg" />'
-        both += r'<img \1 class="only-dark" src="\2-dark.svg" />'
-        context["body"] = re.sub(drawn, both, context["body"])
+        drawn = r'<img (alt="[^"]*") src="([^"]*_images/([^"/]+))\.svg" />'
+        context["body"] = re.sub(drawn, show_drawn, context["body"])
         words = r'<span class="pre">([^<]+)</span>'
         context["body"] = re.sub(words, mark_word, context["body"])
     if pagename.startswith("notebooks/"):  # a number that tests compare with the outputs: no code
@@ -150,11 +162,15 @@ def introduce(app, pagename, templatename, context, doctree):
     context["metatags"] = tags
 
 
-def darken(app, failure):
-    """Write each drawn picture once more, in the colours of a dark page."""
-    from card import in_the_dark
+def draw_more(app, failure):
+    """Write the narrow pictures, and each picture once more in the colours of a dark page."""
+    from card import NARROW, in_the_dark
+    from draw import drawn
 
-    for path in Path(app.outdir, "_images").glob("*.svg"):
+    folder = Path(app.outdir, "_images")
+    for name, text in () if failure else drawn(NARROW):
+        (folder / f"{name}-narrow.svg").write_text(text, encoding="utf-8")
+    for path in folder.glob("*.svg"):
         text = in_the_dark(path.read_text(encoding="utf-8"))
         path.with_name(f"{path.stem}-dark.svg").write_text(text, encoding="utf-8")
 
@@ -167,5 +183,5 @@ def setup(app):
     app.connect("html-page-context", tell_minutes)
     app.connect("html-page-context", mend, priority=900)  # after the theme
     app.connect("html-page-context", introduce, priority=900)
-    app.connect("build-finished", darken)
+    app.connect("build-finished", draw_more)
     return {"parallel_read_safe": True}

@@ -1,6 +1,7 @@
 """Shapes of the pictures: a light card, and what stands on it; and the same card for a dark page.
 
 Lengths are pixels at a width of 900, and ``x, y`` the upper left corner if nothing else is said.
+A narrow card is half as wide: on a phone its letters are still 11 pixels high.
 """
 
 import math
@@ -19,6 +20,7 @@ BLUE, ORANGE, PURPLE, VERMILLION = WORKERS
 GREEN, SKY, GREY = SERVER, LAUNCHER, SCHEDULER
 SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+WIDE, NARROW = 900, 450
 # The digits 0 to 9: five rows of three pixels, each row an octal digit.
 FONT = (0o75557, 0o26227, 0o71747, 0o71717, 0o55711, 0o74717, 0o74757, 0o71222, 0o75757, 0o75717)
 
@@ -26,9 +28,22 @@ FONT = (0o75557, 0o26227, 0o71747, 0o71717, 0o55711, 0o74717, 0o74757, 0o71222, 
 class Card:
     """A light card with shapes from back to front."""
 
-    def __init__(self, height):
-        self.height, self.shapes = height, []
-        self.box(0.5, 0.5, 899, height - 1, GREY, 0, radius=14, width=0.5)
+    def __init__(self, height, width=WIDE):
+        self.width, self.height, self.shapes = width, height, []
+        self.box(0.5, 0.5, width - 1, height - 1, GREY, 0, radius=14, width=0.5)
+
+    def pick(self, wide, narrow):
+        """Return what belongs to the width of this card."""
+        return narrow if self.width == NARROW else wide
+
+    def turn(self, *lengths):
+        """Return ``x, y`` or ``x, y, w, h``, which a narrow card has the other way round."""
+        x, y, *size = lengths
+        return self.pick(lengths, (y, x, *size[::-1]))
+
+    def turns(self, *points):
+        """Return points of a line, turned."""
+        return [self.turn(*point) for point in points]
 
     def add(self, tag, content="", **attributes):
         words = [f'{key.replace("_", "-")}="{plain(value)}"' for key, value in attributes.items()]
@@ -109,9 +124,8 @@ class Card:
 
     def svg(self, name, title, desc):
         """Return the file's text; what is read aloud is the title and the description."""
-        head = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 {self.height}" width="900"'
-        )
+        size = f'viewBox="0 0 {self.width} {self.height}" width="{self.width}"'
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}'
         head += f' role="img" aria-labelledby="{name}-title {name}-desc" font-family="{SANS}">'
         title = f'<title id="{name}-title">{escape(title)}</title>'
         desc = f'<desc id="{name}-desc">{escape(desc)}</desc>'

@@ -8,9 +8,19 @@ from helpers import figure
 
 COLOURS = ["#0072B2", "#B87700", "#009E73", "#D55E00", "#BD6495", "#3389BF", "#666666"]
 MARKS = "os^Dvx+"
+# Bars that touch differ in more than colour; the first part, and forward, are plain.
+HATCHES = {
+    "backward": "///",
+    "exchange": "...",
+    "update": "xxx",
+    "server copies": "---",
+    "server adds": "+++",
+    "waiting": "|||",
+}
 
 plt.rcParams["font.size"] = 9
 plt.rcParams["lines.linewidth"] = 2
+plt.rcParams["hatch.linewidth"] = 0.5
 
 
 def lines(curves, xlabel, ylabel, alt, below=None, **axis):
@@ -54,17 +64,16 @@ def name_ends(ax, gap=0.085):
 def bars(rows, xlabel, alt, **axis):
     """Draw ``{row: {part: width}}`` as horizontal bars made of parts.
 
-    Parts of a step have the colours that they have everywhere. ``axis`` goes to ``Axes.set``.
+    Parts of a step have the colours and hatches that they have everywhere. ``axis`` goes to
+    ``Axes.set``.
     """
     fig, ax = plt.subplots(figsize=(5.6, 0.7 + 0.4 * len(rows)))
     parts = list(dict.fromkeys(part for row in rows.values() for part in row))
     left = np.zeros(len(rows))
-    for part, colour in zip(parts, COLOURS):
-        widths, colour = (
-            np.array([row.get(part, 0) for row in rows.values()]),
-            PARTS.get(part, colour),
-        )
-        look = {"color": colour, "edgecolor": EDGE, "linewidth": 0.5}
+    for part, colour, hatch in zip(parts, COLOURS, ["", *HATCHES.values()]):
+        widths = np.array([row.get(part, 0) for row in rows.values()])
+        look = {"color": PARTS.get(part, colour), "edgecolor": EDGE, "linewidth": 0.5}
+        look["hatch"] = "" if part == "forward" else HATCHES.get(part, hatch)
         ax.barh(list(rows), widths, left=left, label=part, **look)
         left += widths
     ax.set(xlabel=xlabel, **axis)

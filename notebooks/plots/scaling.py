@@ -6,7 +6,7 @@ import numpy as np
 
 from colours import EDGE, PARTS
 from helpers import figure
-from plots import bars, lines
+from plots import HATCHES, bars, lines
 from plots.finding import title
 
 KINDS = "forward", "backward", "exchange", "update", "server copies", "server adds"
@@ -79,9 +79,11 @@ def timeline(traces, seconds):
                 low, high = (0.2, 0.2) if kind == "exchange" else (-0.4, 0.6)
                 start, end = max(start, first), min(end, last)
                 place = 1e3 * (start - first), 1e3 * (end - start)
-                ax.broken_barh([place], (row + low, high), color=PARTS[kind])
+                look = {"color": PARTS[kind], "edgecolor": EDGE, "linewidth": 0}
+                ax.broken_barh([place], (row + low, high), hatch=HATCHES.get(kind), **look)
     for kind in KINDS:
-        ax.barh(0, 0, color=PARTS[kind], edgecolor=EDGE, linewidth=0.5, label=kind)
+        look = {"color": PARTS[kind], "edgecolor": EDGE, "linewidth": 0.5}
+        ax.barh(0, 0, hatch=HATCHES.get(kind), label=kind, **look)
     ax.set(xlabel="time (ms)", xlim=(0, 1e3 * seconds))
     ax.set(yticks=range(len(traces)), yticklabels=list(traces))
     ax.invert_yaxis()

@@ -6,6 +6,7 @@ The title of each, its finding, is its alternative text.
 import matplotlib.pyplot as plt
 import numpy as np
 
+from colours import EDGE
 from helpers import figure
 from plots import COLOURS, lines
 from plots.finding import title
@@ -87,9 +88,9 @@ def speeds(ms):
     stacks = list(ms["float32"])
     for row, name in enumerate(list(ms)[1:3]):
         ratios = [ms["float32"][s] / ms[name][s] if ms[name][s] else 0 for s in stacks]
-        ax.barh(
-            np.arange(len(stacks)) + 0.4 * row - 0.2, ratios, 0.38, color=COLOURS[row], label=name
-        )
+        look = {"color": COLOURS[row], "edgecolor": EDGE, "linewidth": 0.5}
+        look["hatch"] = "///" if row else ""
+        ax.barh(np.arange(len(stacks)) + 0.4 * row - 0.2, ratios, 0.38, label=name, **look)
     ax.axvline(1, color="#222222", linestyle="--", linewidth=1)
     ax.set(yticks=range(len(stacks)), xlabel="speed, as a multiple of float32")
     ax.set_yticklabels(stacks)

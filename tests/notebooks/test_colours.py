@@ -85,6 +85,14 @@ def test_bars_of_a_step_have_their_colours_in_any_order_and_a_dark_edge(drawn):
     assert to_hex(forward.get_edgecolor()).upper() == EDGE
 
 
+def test_parts_beside_each_other_in_a_bar_differ_in_more_than_colour(drawn):
+    plots.bars({"job": dict.fromkeys(["read", "decode", *PARTS][:7], 1)}, "ms", "alt")
+    plots.bars({"job": {"forward": 1, "backward": 2, "update": 3, "exchange": 4}}, "ms", "alt")
+    for figure in drawn:
+        hatches = [bar.get_hatch() for bar in figure.axes[0].patches]
+        assert len(hatches) >= 4 and all(a != b for a, b in zip(hatches, hatches[1:]))
+
+
 def test_the_drawn_step_has_these_colours():
     picture = (ROOT / "notebooks/images/one-device.svg").read_text(encoding="utf-8")
     assert all(PARTS[part] in picture for part in ("forward", "backward", "update"))
