@@ -101,6 +101,21 @@ def test_the_step_before_stays_with_its_difference(step):
     percent = round(100 * (after / before - 1))
     assert shown == f"{1e3 * before:.0f} → {1e3 * after:.0f} ms (\N{MINUS SIGN}{-percent} %)"
     assert step.run("document.querySelectorAll('rect.ghost').length") > 3
+    step.run("one(\"[data-example='2']\").click()")  # an example changes more than one thing
+    assert step.run("[words('.difference'), document.querySelectorAll('rect.ghost').length]") == [
+        "",
+        0,
+    ]
+
+
+def test_both_steps_of_a_race_have_the_same_lanes(step):
+    step.run("move('[data-range=slow]', 10); one('[data-race=keep]').click()")
+    step.run("move('[data-range=slow]', 0)")
+    names = step.run("[...document.querySelectorAll('#step-time-t ~ text')].map(t => t.textContent)")
+    first, second = (i for i, name in enumerate(names) if name[:3] in ("A: ", "B: "))
+    lanes = [name for name in names[first + 1 : second] if not name.isdigit()]
+    assert len(lanes) == 6 and "slow computes" in lanes
+    assert [name for name in names[second + 1 :] if name in lanes] == lanes
 
 
 def test_changes_move_but_not_for_those_who_want_no_motion(step, folder):
@@ -123,7 +138,8 @@ def test_a_race_says_how_much_faster_and_its_address_holds_both(step, folder):
         const b = { ...a, link: "own", rate: Number((1.25e6 * Math.pow(1e5, 0.8)).toPrecision(2)) };
         stepModel.seconds(stepLink.setup(a)) / stepModel.seconds(stepLink.setup(b)) }""")
     title = step.run("words('.versus')")
-    assert title == f"B is {ratio:.2g} \N{MULTIPLICATION SIGN} faster."
+    times = rf"A [\d.]+ m?s, B [\d.]+ m?s a step; B trains {ratio:.2g} times as many"
+    assert re.fullmatch(rf"{times} examples a second\.", title)
     step.run("one('[data-race=run]').click(); new Promise((done) => setTimeout(done, 300))")
     address = step.run("location.href")
     assert "&a=network:own,weights:25000000," in address
@@ -186,6 +202,27 @@ def test_bars_stand_out_from_the_page_and_text_from_bars(step, scheme):
         assert contrast(bar, paper) >= 3, kind
         assert not text or contrast(bar, text) >= 4.5, kind
     assert sum(bool(text) for *_, text in kinds) >= 4
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_next_can_be_read_under_the_pointer(push_pull, scheme):
+    push_pull.prefer(color_scheme=scheme)
+    box = push_pull.run("one(\"[data-move='1']\").getBoundingClientRect().toJSON()")
+    push_pull.call("Input.dispatchMouseEvent", type="mouseMoved", x=box["x"] + 9, y=box["y"] + 9)
+    is_hovered, paper, ink = push_pull.run("""{
+        const next = one("[data-move='1']"), style = getComputedStyle(next);
+        [next.matches(":hover"), style.backgroundColor, style.color] }""")
+    push_pull.call("Input.dispatchMouseEvent", type="mouseMoved", x=0, y=0)
+    assert is_hovered and contrast(paper, ink) >= 4.5
+
+
+def test_what_was_wrong_before_a_worker_is_killed_is_not_told_of_the_kill(push_pull, folder):
+    push_pull.open((folder / "pushpull.html").as_uri() + "#case=many&step=8")
+    assert "✗ mixed steps" in push_pull.run("words('.scene')")
+    push_pull.run("one('[data-break=kill]').click()")
+    assert "mixed steps" not in push_pull.run("words('.scene')")
+    bottom = push_pull.run("one('.scene').getBoundingClientRect().bottom - innerHeight")
+    assert bottom <= 0
 
 
 def test_arrow_keys_lead_through_the_steps(push_pull):

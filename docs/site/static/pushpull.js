@@ -65,15 +65,16 @@
       <button type="button" data-play></button>
       <button type="button" data-move="0">Restart</button>
       <span class="place"></span></div>
+    <div class="break" role="group" aria-label="Break it"><b>Break it:</b>
+      ${FAULTS.map((f) => `<button type="button" data-break="${f.key}">${f.name}</button>`).join(" ")}</div>
     <div class="said"><p class="verdict" role="status"></p>
       <p class="words" aria-live="polite"></p></div>
     <div class="scene"></div>
     <p class="legend">${key("worker-0", "push of worker 0")} ${key("worker-1", "push of worker 1")} ${key("pulled", "pull")}</p>
     <div class="ask" role="group" aria-label="Guess first"></div>
     <p class="heard"></p>
-    <div class="break" role="group" aria-label="Break it"><b>Break it:</b>
-      ${FAULTS.map((f) => `<button type="button" data-break="${f.key}">${f.name}</button>`).join(" ")}</div>
-    <div class="outputs"></div></div>`;
+    <div class="outputs"></div>
+    <p class="reading"></p></div>`;
   const one = (selector) => root.querySelector(selector);
   const text = (x, y, words, more) => `<text x="${x}" y="${y}" ${more || ""}>${words}</text>`;
   const middle = 'text-anchor="middle"';
@@ -214,10 +215,14 @@
           `${text(cx, top + 88.5, version, `${middle} class="on-server"`)}</g>`;
       }
     });
-    for (let s = 0; s <= END_S; s += 2) above += text(Math.min(x(s), width - 12), height - 4, `${s} s`, middle);
+    let grid = "";
+    for (let s = 0; s <= END_S; s += 2) {
+      grid += `<line class="grid" x1="${x(s)}" y1="18" x2="${x(s)}" y2="${height - 20}"/>`;
+      above += text(Math.min(x(s), width - 12), height - 4, `${s} s`, middle);
+    }
     const cover = `<g class="cover" data-x="${x(seconds)}"><rect x="${x(seconds)}" y="0" width="${width}" height="${height - 18}"/>` +
       `<path class="cursor" d="M${x(seconds)} 18V96M${x(seconds)} 146V224"/></g>`;
-    return [height, below + cover + above];
+    return [height, below + cover + grid + above];
   }
 
   let coveredFrom = null;
@@ -271,6 +276,12 @@
     return `Worker 0 has pulled: ${list(workers[0]) || "nothing yet"}. Worker 1: ${list(workers[1]) || "nothing yet"}.`;
   }
 
+  const READING = "A push is a full line in the worker's colour, with a round value. A pull is a dashed line, with a square " +
+    "value. A server's two fields fill with the pushes that it has counted. What a worker has computed and not yet " +
+    "pushed lies in its box. A dashed worker waits. ✗ marks a sum that is not the right one, and a worker that is gone.";
+  const READING_BOTH = "A full bar is a gradient that a worker computes. A dashed bar is a worker that waits. A circle is " +
+    "an update, with its number.";
+
   const NOTES = {
     kill: "MXNet can neither take a worker out of a running job nor add one. So the launcher names the cause and ends the job. <code>--max-restarts</code> starts all of it again, from the newest checkpoint.",
     slow: "A slow worker is no error: nobody says a word. One that stands still is found by <code>--stall-timeout</code>, which ends a silent job and prints where each process is. Here are three workers. Worker 1 is in another call than the others: it waits for its disk.",
@@ -295,6 +306,11 @@
     const about = shown();
     const all = pushPull.frames(about);
     const frame = all[at];
+    if (fault && at > fault.from) { // what went wrong earlier is not what broke
+      frame.servers.forEach((server, i) => {
+        if (server.version === all[fault.from].servers[i].version) server.wrong = "";
+      });
+    }
     const width = Math.min(720, Math.max(290, one(".scene").clientWidth));
     makeRoom();
     const [height, inner] = about.isBoth ? drawStrips(at, width) : drawBoxes(about, frame, width);
@@ -308,6 +324,7 @@
     one(".verdict").textContent = verdict;
     one(".place").textContent = `${at + 1} of ${all.length}`;
     one(".heard").textContent = heardOf(about, frame);
+    one(".reading").textContent = about.isBoth ? READING_BOTH : READING;
     const next = all[at + 1];
     one(".ask").innerHTML = next && next.ask
       ? `<b>${next.ask.question}</b> ${next.ask.choices.map((c) => `<button type="button" data-answer="${c}">${c}</button>`).join(" ")}` : "";
@@ -390,6 +407,7 @@
       fault = isAgain ? null : { key: broken, from };
       at = from;
       go(from + (isAgain ? 0 : 1));
+      one(".scene").scrollIntoView({ block: "nearest" }); // what comes of it, on a small screen
     } else {
       if (move === "0") fault = null;
       go(Number(move) ? at + Number(move) : 0);

@@ -126,7 +126,6 @@
         <p class="advice" aria-live="polite"></p>
       </div>
       <div class="rest">
-        <p class="legend below"></p>
         <div class="remedies" role="group" aria-label="Changes to try" tabindex="-1"></div>
         <div class="curve"></div>
       </div>
@@ -236,40 +235,44 @@
     }
   }
 
-  const UPDATE = 4; // pixels at least: it would look like a mistake
+  const LEAST = { push: 3, sum: 3, pull: 3, update: 4 }; // pixels: less would look like a mistake
 
   const isSlowed = (s) => s.slow > 1 && s.hosts > 1;
   const lanesOf = (s) => LANES.filter(([lane]) => (isSlowed(s) || !lane.startsWith("slow")) &&
     (s.hosts > 1 || lane === "worker"));
 
-  /* Draw the lanes of a step from a height on, in rows so high. Only what may move has a key. */
-  function bars(s, left, top, row, scale, isNow) {
+  /* Draw the given lanes of a step from a height on, in rows so high. Only what may move has a key. */
+  function bars(s, lanes, left, top, row, scale, isNow) {
     const intervals = joined(stepModel.timeline(s));
+    const [height, middle] = [row - 7 + (row < ROW ? 3 : 0), row / 2 + (row < ROW ? 3 : 2)];
     let inner = "";
     let numbers = "";
-    lanesOf(s).forEach(([lane, words], i) => {
+    lanes.forEach(([lane, words], i) => {
       const y = top + i * row;
       let end = left;
-      if (isNow) inner += text(left - 6, y + 14, s.is_ring && lane === "server" ? "adds" : words, 'text-anchor="end"');
+      inner += text(left - 6, y + middle, s.is_ring && lane === "server" ? "adds" : words, 'text-anchor="end"');
       for (const part of intervals) {
         const room = (part.end - part.start) * scale;
         if (part.lane !== lane || !(room > 0)) continue;
         const x = (left + part.start * scale).toFixed(2);
-        const least = part.kind === "update" ? UPDATE : 0.7;
-        const shown = Math.max(least, room - (room > 3 ? 1 : 0)).toFixed(2);
+        const shown = Math.max(LEAST[part.kind] || 0.7, room - (room > 3 ? 1 : 0)).toFixed(2);
         const of = part.bucket < 0 ? "" : `, bucket ${part.bucket + 1}`;
         const key = `${lane} ${part.kind} ${part.bucket}`;
         const moves = isNow ? `data-key="${key}" data-x="${x}" data-width="${shown}"` : "";
-        inner += `<rect class="bar ${part.kind}" ${moves} x="${x}" y="${y + 1}" width="${shown}" height="${row - (isNow ? 7 : 2)}">` +
+        const place = `x="${x}" y="${y + 1}" width="${shown}" height="${height}"`;
+        inner += `<rect class="bar ${part.kind}" ${moves} ${place}>` +
           `<title>${part.kind}${of}: ${time(part.end - part.start)}</title></rect>`;
         if (part.kind === "pull") { // told from a push without its colour
-          inner += `<rect class="stripes" ${moves.replace(key, `${key} stripes`)} x="${x}" y="${y + 1}" width="${shown}" height="${row - (isNow ? 7 : 2)}"/>`;
+          inner += `<rect class="stripes" ${moves.replace(key, `${key} stripes`)} ${place}/>`;
         }
-        if (isNow && part.bucket >= 0 && room > (part.bucket < 9 ? 11 : 19)) {
+        const wide = part.bucket < 9 ? 11 : 19;
+        if (part.bucket >= 0 && room > wide) { // on a plain patch: nothing crosses the number
           const at = (Number(x) + room / 2).toFixed(2);
-          numbers += text(at, y + 14, part.bucket + 1, `class="on-${part.kind}" text-anchor="middle" data-key="${key} number" data-x="${at}"`);
+          const [patch, number] = isNow ? [`${key} patch`, `${key} number`].map((k) => `data-key="${k}" data-x="${at}"`) : ["", ""];
+          numbers += `<rect class="${part.kind}" ${patch} x="${(at - wide / 2 - 0.5).toFixed(2)}" y="${y + 1}" width="${wide}" height="${height}"/>` +
+            text(at, y + middle, part.bucket + 1, `class="on-${part.kind}" text-anchor="middle" ${number}`);
         }
-        if (isNow && part.kind === "update" && x - end > 60) numbers += text(x - 5, y + 14, "update", 'class="named" text-anchor="end"');
+        if (isNow && part.kind === "update" && x - end > 60) numbers += text(x - 5, y + middle, "update", 'class="named" text-anchor="end"');
         end = Number(x) + room;
       }
     });
@@ -288,9 +291,7 @@
   }
 
   const ROW = 24;
-  const KEPT_ROW = 9;
-  const ball = (name, x, y, length) => `<path class="track" d="M${x} ${y}h${length.toFixed(1)}"/>` +
-    `<circle class="ball" data-ball="${name}" cx="${x}" cy="${y}" r="5"/>`;
+  const RACE_ROW = 18;
   let race = { scale: 1, steps: {} };
 
   function drawTimeline(s, step) {
@@ -299,11 +300,12 @@
     const stepA = a ? stepModel.seconds(a) : 0;
     const isGhost = !a && before && before.step / step < 4 && step / before.step < 4;
     const most = Math.max(step, stepA, isGhost ? before.step : 0);
-    const lanes = lanesOf(s);
-    const left = isSlowed(s) ? 96 : 78;
+    const lanes = LANES.filter((lane) => [s, ...(a ? [a] : [])].some((of) => lanesOf(of).includes(lane)));
+    const left = lanes.length > 4 ? 96 : 78;
     const scale = (width - left - 12) / most;
-    const top = a ? 46 + lanesOf(a).length * KEPT_ROW : 20;
-    const bottom = top + lanes.length * ROW + (a ? 14 : 0);
+    const [row, top] = [a ? RACE_ROW : ROW, 20];
+    const high = lanes.length * row + (a ? 24 : 0);
+    const bottom = top + (a ? 2 * high - 12 : high);
     let inner = '<defs><pattern id="step-stripes" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">' +
       '<path d="M1 0V6" class="stripe"/></pattern></defs>';
     for (const at of ticks(most, width / 90)) {
@@ -312,24 +314,27 @@
       const isLast = x > width - 24;
       inner += text(isLast ? width - 2 : x, bottom + 18, at ? time(at) : "0", `text-anchor="${isLast ? "end" : "middle"}"`);
     }
-    if (a) {
-      const end = top - 22;
-      inner += text(left - 6, 30, `A: ${time(stepA)}`, 'text-anchor="end" class="name"') +
-        bars(a, left, 18, KEPT_ROW, scale, false)[0] + ball("a", left, end, stepA * scale) +
-        text(left - 6, top + lanes.length * ROW + 11, `B: ${time(step)}`, 'text-anchor="end" class="name"') +
-        ball("b", left, bottom - 7, step * scale);
-    }
-    const [shapes, numbers] = bars(s, left, top, ROW, scale, true);
-    inner += shapes;
-    if (isGhost) inner += ghost(before.s, lanes, left, top, scale);
     const alone = s.forward + s.backward + s.update;
-    if (alone < step * 0.995) {
-      const x = left + alone * scale;
-      const isRight = x > width / 2;
-      inner += line(x, a ? top - 8 : 4, x, bottom + 4, "ideal");
-      if (!a) inner += text(x + (isRight ? -5 : 5), 13, "one worker alone", isRight ? 'text-anchor="end"' : "");
+    if (a) {
+      [["a", a, stepA], ["b", s, step]].forEach(([name, of, length], i) => {
+        const y = top - 4 + i * high;
+        inner += text(left - 6, y + 4, `${name.toUpperCase()}: ${time(length)}`, 'text-anchor="end" class="name"') +
+          `<path class="track" d="M${left} ${y}h${(length * scale).toFixed(1)}"/>` +
+          `<circle class="ball" data-ball="${name}" cx="${left}" cy="${y}" r="5"/>` +
+          bars(of, lanes, left, y + 12, row, scale, name === "b").join("");
+      });
+    } else {
+      const [shapes, numbers] = bars(s, lanes, left, top, row, scale, true);
+      inner += shapes;
+      if (isGhost) inner += ghost(before.s, lanes, left, top, scale);
+      if (alone < step * 0.995) {
+        const x = left + alone * scale;
+        const isRight = x > width / 2;
+        inner += line(x, 4, x, bottom + 4, "ideal") +
+          text(x + (isRight ? -5 : 5), 13, "one worker alone", isRight ? 'text-anchor="end"' : "");
+      }
+      inner += numbers; // over the dashed line
     }
-    inner += numbers; // over the dashed line
     const intervals = stepModel.timeline(s);
     const sum = (kind, lane) => time(intervals.filter((i) => i.kind === kind && i.lane === lane)
       .reduce((all, i) => all + i.end - i.start, 0));
@@ -344,7 +349,6 @@
     one(".timeline").innerHTML =
       svg("step-time", width, bottom + 24, `Timeline of a step of ${time(step)}`, description, inner) +
       `<p class="legend">${legend}</p>`;
-    one(".below").innerHTML = legend;
     race = { scale, steps: { a: stepA, b: step } };
     moveFrom(".timeline");
   }
@@ -353,11 +357,18 @@
 
   const RACE_S = 6; // about so long for the slower step
 
+  function versus(a, b) {
+    const [stepA, stepB] = [a, b].map(stepModel.seconds);
+    const more = (b.hosts * state.batch * stepA) / (a.hosts * kept.batch * stepB); // examples a second
+    const times = Math.abs(more - 1) < 0.01 ? "as many" : `${digits(more, 2)} times as many`;
+    return `A ${time(stepA)}, B ${time(stepB)} a step; B trains ${times} examples a second.`;
+  }
+
   function showRace(s) {
     const a = kept && setup(kept);
     const isSame = a && Object.keys(kept).every((name) => kept[name] === state[name]);
     const words = isSame ? "This step is A. Change something: that is B." : "";
-    one(".versus").textContent = a ? words || stepModel.versus(a, s, [kept.batch, state.batch]) : "";
+    one(".versus").textContent = a ? words || versus(a, s) : "";
     one(".pace").textContent = "";
     one("[data-race=keep]").textContent = a ? "New A" : "Keep as A, and race";
     one("[data-race=run]").hidden = one("[data-race=forget]").hidden = !a;
@@ -459,19 +470,21 @@
     showRace(s);
     drawTimeline(s, step);
     drawCurve(s, share);
-    root.style.setProperty("--view", `${one(".view").offsetHeight}px`);
   }
 
   const address = () => stepLink.write(state, kept, mine && seriesOf() === mine ? mine.points : []);
 
+  const AFRESH = "all";
   let isDamaged = false;
   let saving = 0;
   let last = { by: "", at: 0 };
 
-  /* Change the state. Moves of one slider, one soon after the other, are one change. */
+  /* Change the state, by a control, a remedy, or all of it afresh. Moves of one slider, one soon
+     after the other, are one change. */
   function update(changes, by, said) {
     const now = performance.now();
-    if (!by || by !== last.by || now - last.at > 1500) {
+    if (by === AFRESH) before = null; // what changed everything is no change to compare
+    else if (!by || by !== last.by || now - last.at > 1500) {
       const s = setup(state);
       before = { s, step: stepModel.seconds(s) };
     }
@@ -537,8 +550,8 @@
     if (!button) return;
     const { example, measured, remedy, race: wanted } = button.dataset;
     if (example || measured) press(example ? "example" : "measured", example || measured);
-    if (example) update(EXAMPLES[example][1], "", EXAMPLES[example][2]);
-    else if (measured) update(MEASURED[measured][1], "", `The diamonds are our measured runs: ${MEASURED[measured][0]}.`);
+    if (example) update(EXAMPLES[example][1], AFRESH, EXAMPLES[example][2]);
+    else if (measured) update(MEASURED[measured][1], AFRESH, `The diamonds are our measured runs: ${MEASURED[measured][0]}.`);
     else if (remedy) {
       update(remedied(remedy));
       (one(".remedies button") || one(".remedies")).focus();
@@ -551,7 +564,7 @@
       if (!kept) one("[data-race=keep]").focus();
     } else {
       press();
-      update(start, "", "");
+      update(start, AFRESH, "");
     }
   });
   one("form").addEventListener("submit", (event) => event.preventDefault());

@@ -229,21 +229,7 @@ const stepModel = (function () {
     return `${sentence}.`;
   }
 
-  const times = (ratio) => `${Number(ratio.toPrecision(ratio < 100 ? 2 : 3))} ×`;
-
-  /* Say how B's step compares to A's; `examples` is how many each worker has, of A and of B. */
-  function versus(a, b, examples) {
-    const faster = seconds(a) / seconds(b);
-    const more = (b.hosts * examples[1]) / (a.hosts * examples[0]);
-    const slower = `B is ${times(1 / faster)} slower`;
-    let sentence = faster > 1 ? `B is ${times(faster)} faster` : slower;
-    if (Math.abs(faster - 1) < 0.01) sentence = "A and B take the same time";
-    if (more === 1) return `${sentence}.`;
-    return `${sentence}. A step of B has ${times(more)} the examples: ${times(more * faster)} as many a second.`;
-  }
-
   return {
     MESSAGE, timeline, seconds, efficiency, efficiencies, bottleneck, remedies, percent, advice,
-    versus,
   };
 })();
