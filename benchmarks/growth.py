@@ -26,10 +26,10 @@ from report import growth_table, refresh
 from tables import RESULTS, read, where, write
 
 ROUNDS = 2  # four runs of each job
-WAYS = (  # in the plot: name, colour, marker, whether one server adds up all, whether it overlaps
-    ("one server in all, in turn", "#009E73", "^", True, 0),
-    ("a server a host, in turn", "#D55E00", "o", False, 0),
-    ("a server a host, overlapped", "#0072B2", "s", False, 1),
+WAYS = (  # in the plot: name, colour, marker, dashes, whether one server adds up all, and overlaps
+    ("one server in all,\nin turn", "#00734D", "^", (1, 1), True, 0),
+    ("a server a host, in turn", "#C45500", "o", (5, 2), False, 0),
+    ("a server a host, overlapped", "#0072B2", "s", (6, 2, 1, 2), False, 1),
 )
 
 
@@ -91,30 +91,41 @@ def measure(jobs, work, name="growth", rounds=ROUNDS):
 
 
 def draw(measured, path):
-    """Draw seconds a step over the workers: runs as points, limits as lines."""
+    """Draw seconds a step over the workers: runs as marks, the limits of whole workers as dashes."""
     plt = plotting("growth")
-    figure, axis = plt.subplots(figsize=(7, 5.4))
-    every = [1 + place / 10 for place in range(10 * (measured.workers[-1] - 1) + 1)]
-    highest = 0.0
-    for name, color, _, is_single, overlap in WAYS:
+    size = 12.5  # points: 12 px at least on a phone
+    figure, axis = plt.subplots(figsize=(5, 4.2))
+    every = range(measured.workers[0], measured.workers[-1] + 1)
+    lines = []
+    for name, color, marker, dashes, is_single, overlap in WAYS:
         limits = [measured.limit(w, 1 if is_single else w, overlap) for w in every]
-        axis.plot(every, limits, color=color, linewidth=1.8, label=f"limit: {name}")
-    for name, color, marker, is_single, overlap in WAYS:
+        axis.plot(every, limits, color=color, linewidth=1.8, dashes=dashes)
         points = [
             (workers, step_s)
             for workers in measured.workers[is_single:]
             for step_s in measured.steps(workers, 1 if is_single else workers, overlap)
         ]
         if points:
-            label = f"measured: {name}"
-            axis.plot(*zip(*points), marker, color=color, markeredgecolor="white", label=label)
-            highest = max(highest, *(step_s for _, step_s in points))
-    axis.set_ylim(0, 1.1 * highest)
+            axis.plot(*zip(*points), marker, color=color, markeredgecolor="white", markersize=8)
+        lines.append((name, color, limits, [step_s for _, step_s in points]))
+    top = 1.1 * max(step_s for *_, steps in lines for step_s in steps)
+    axis.set_ylim(0, top)
+    for (name, color, limits, steps), y in zip(lines, (None, 0.09, -0.14)):
+        label = {"color": color, "fontsize": size, "fontweight": "bold"}
+        if y is None:  # beside the last whole number below the top
+            last = max(i for i, limit in enumerate(limits) if limit < 0.9 * top)
+            axis.text(every[last] + 0.35, limits[last], name, va="top", **label)
+        else:  # above all marks, below all
+            far = max(limits[-1], *steps) if y > 0 else limits[-1]
+            axis.text(every[-1], far + y * top, name, ha="right", va="center", **label)
+    axis.plot([], [], "o", color="#666666", label="measured")
+    axis.plot([], [], color="#666666", dashes=(5, 2), label="limit")
+    axis.legend(fontsize=size, frameon=False, loc="upper left")
     axis.set_xticks(measured.workers)
-    axis.set_xlabel("workers, each on a host of its own")
-    axis.set_ylabel("seconds a step")
+    axis.tick_params(labelsize=size)
+    axis.set_xlabel("workers, each on a host of its own", fontsize=size)
+    axis.set_ylabel("seconds a step", fontsize=size)
     axis.grid(color="#DDDDDD", linewidth=0.6)
-    axis.legend(ncol=2, fontsize=8, frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.12))
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None}, facecolor="white")
     plt.close(figure)

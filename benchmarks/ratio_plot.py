@@ -1,16 +1,15 @@
 """The plot of ratios: what each compares, its dot and interval beside 1, and its number.
 
-It is narrow enough for a phone: what is compared stands above its dot, not beside it.
+It has two forms: what is compared stands beside its dot, or, narrow enough for a phone, above it.
 """
 
 import math
 import re
+from typing import NamedTuple
 
 LIMIT = re.compile(r"the limit of")
 EQUAL = 0.02  # so near to 1 is equal
-WIDTH = 4.2  # inches
 LINE = 0.19  # inches
-LINES = 3.4  # of a row: its name, what it compares, its dot
 TICKS = 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20
 MARKS = {  # of a dot: its shape, its colour, what it says
     "reached": ("o", "#00734D", "better: the whole interval"),
@@ -19,6 +18,19 @@ MARKS = {  # of a dot: its shape, its colour, what it says
     "undecided": ("o", "#666666", "undecided: the interval holds 1"),
     "limit": ("D", "#666666", "1 is the limit"),
 }
+
+
+class Form(NamedTuple):
+    """Where things stand: inches, parts of the width, and lines of a row."""
+
+    width: float
+    left: float  # of the axis
+    lines: float  # of a row
+    places: tuple  # of its name, what it compares, its dot
+
+
+WIDE = Form(8.0, 0.46, 2.4, (0.6, 1.6, 1.1))
+NARROW = Form(4.2, 0.03, 3.4, (0.6, 1.6, 2.75))
 
 
 def verdict(row):
@@ -34,8 +46,8 @@ def verdict(row):
     return "reached" if low > 1 else "missed"
 
 
-def draw(rows, path):
-    """Draw each ratio below its name and what it compares: a dot, its interval, its number.
+def draw(rows, path, form=WIDE):
+    """Draw each ratio beside or below its name and what it compares: a dot, its interval, its number.
 
     Parameters
     ----------
@@ -43,6 +55,7 @@ def draw(rows, path):
         Of ratios.csv, with a name and what is compared: :func:`report.in_page`. More is better.
     path : pathlib.Path
         Of the SVG file.
+    form : Form
     """
     plt = plotting("ratios")
     from matplotlib.ticker import FixedFormatter, FixedLocator
@@ -50,28 +63,31 @@ def draw(rows, path):
 
     used = [kind for kind in MARKS if kind in {verdict(row) for row in rows}]
     above, below = 0.5, 0.45 + 0.2 * len(used)  # inches
-    height = LINES * max(len(rows), 1)
-    size = WIDTH, above + LINE * height + below
+    height = form.lines * max(len(rows), 1)
+    size = form.width, above + LINE * (height + 0.5) + below
     figure = plt.figure(figsize=size)
-    room = 0.03, below / size[1], 0.81, 1 - (above + below) / size[1]
-    axis = figure.add_axes(room, xscale="log", ylim=(height, 0), yticks=[])
+    right = 1 - 0.67 / form.width
+    room = form.left, below / size[1], right - form.left, 1 - (above + below) / size[1]
+    axis = figure.add_axes(room, xscale="log", ylim=(height, -0.5), yticks=[])
     across = blended_transform_factory(figure.transFigure, axis.transData)
     words = {"transform": across, "va": "center_baseline", "fontsize": 10.5}
-    for i, row in enumerate(rows):
-        name, what, place = (LINES * i + line for line in (0.6, 1.6, 2.75))
+    dots = [form.lines * i + form.places[2] for i in range(len(rows))]
+    for i, (row, dot) in enumerate(zip(rows, dots)):
+        name, what = (form.lines * i + line for line in form.places[:2])
         axis.text(0.01, name, row["name"], **words, fontweight="bold")
         axis.text(0.01, what, row["what"], **words)
         value, low, high = (float(row[k]) for k in ("ratio", "low", "high"))
-        axis.text(0.99, place, short(value), ha="right", **words, fontweight="bold")
-        axis.axhline(place, color="#DDDDDD", linewidth=1, zorder=0)
-        axis.plot([1, 1], [place - 0.4, place + 0.4], color="#666666", linewidth=1, zorder=0)
+        axis.text(0.99, dot, f"{value:.2f}", ha="right", **words, fontweight="bold")
         kind = verdict(row)
         mark, colour, _ = MARKS[kind]
         if not math.isnan(low):
-            axis.plot([low, high], [place, place], color=colour, linewidth=2.5)
-        axis.plot(value, place, mark, **filled_with(kind, colour), markersize=8)
+            axis.plot([low, high], [dot, dot], color=colour, linewidth=2.5)
+        axis.plot(value, dot, mark, **filled_with(kind, colour), markersize=8)
     low, high = axis.get_xlim()
     low, high = axis.set_xlim(min(low, 0.95), max(high, 2.1))
+    axis.hlines(dots, low, high, color="#DDDDDD", linewidth=1, zorder=0)
+    ends = [dot - 0.4 for dot in dots], [dot + 0.4 for dot in dots]
+    axis.vlines([1] * len(dots), *ends, color="#666666", linewidth=1, zorder=0)
     ticks = [tick for tick in TICKS if low <= tick <= high]
     axis.xaxis.set_major_locator(FixedLocator(ticks))
     axis.xaxis.set_major_formatter(FixedFormatter([f"{tick:g}" for tick in ticks]))
@@ -89,11 +105,6 @@ def draw(rows, path):
     plt.close(figure)
 
 
-def short(number):
-    """Return a ratio in three digits."""
-    return f"{number:.2f}" if number < 10 else f"{number:.1f}"
-
-
 def filled_with(kind, colour):
     """Return how a mark is filled: wholly, by half or not; told apart without its colour."""
     style = {"reached": "full", "undecided": "left"}.get(kind, "none")
@@ -107,6 +118,7 @@ def plotting(salt):
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = salt
     matplotlib.rcParams["svg.fonttype"] = "none"  # text, not paths
+    matplotlib.rcParams["font.sans-serif"] = ["DejaVu Sans", "Arial"]  # told with each text
     from matplotlib import pyplot
 
     return pyplot

@@ -11,7 +11,7 @@ from itertools import groupby
 from comparison import Row, ratio
 from contenders import ROOT
 from growth_model import Measured
-from ratio_plot import draw
+from ratio_plot import NARROW, draw
 from tables import RESULTS, read, replaced, write
 
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
@@ -256,10 +256,11 @@ def refresh(folder=RESULTS):
 
 
 def draw_all(folder, to=None):
-    """Draw the rows of RESULTS.md, and those of the site's first page."""
+    """Draw the rows of RESULTS.md, and those of the site's first page; each for a phone, too."""
     rows = page_rows(folder)
-    draw(rows, (to or folder) / "ratios.svg")
-    draw(headlines(rows), (to or folder) / "headlines.svg")
+    for name, shown in ("ratios", rows), ("headlines", headlines(rows)):
+        draw(shown, (to or folder) / f"{name}.svg")
+        draw(shown, (to or folder) / f"{name}-narrow.svg", NARROW)
 
 
 def headlines(ratios):

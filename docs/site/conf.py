@@ -4,6 +4,7 @@ import html
 import inspect
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ WORDS_PER_MINUTE = 200
 SHORT_CELL, NUMBERS_CELL, LONG_CELL = 12, 24, 40  # characters
 LONG_LITERAL = 28  # characters; shorter ones are not broken
 DESCRIPTION = 160  # characters; search engines cut what is longer
+PLOTS = ROOT / "benchmarks" / "results"
 PHONE = "screen and (max-width: 46em)"  # where a drawn picture is narrow, as in site.css
 
 project = "Distributed training with Apache MXNet Gluon"
@@ -110,12 +112,14 @@ def mark_word(match):
 
 
 def show_drawn(match):
-    """Return a picture in light and in dark; on a phone the narrow one, if draw.py draws it."""
+    """Return a picture in light and in dark; on a phone the narrow one, if there is one."""
     alt, address, name = match.groups()
+    narrow_from = ROOT / "notebooks" / "images" / f"{name}.svg", PLOTS / f"{name}-narrow.svg"
+    is_narrow = any(path.exists() for path in narrow_from)
     shown = ""
     for scheme, end in ("light", ""), ("dark", "-dark"):
         image = f'<img {alt} class="only-{scheme}" src="{address}{end}.svg">'
-        if (ROOT / "notebooks" / "images" / f"{name}.svg").exists():
+        if is_narrow:
             narrow = f'<source media="{PHONE}" srcset="{address}-narrow{end}.svg">'
             image = f"<picture>{narrow}{image}</picture>"
         shown += image
@@ -170,6 +174,8 @@ def draw_more(app, failure):
     folder = Path(app.outdir, "_images")
     for name, text in () if failure else drawn(NARROW):
         (folder / f"{name}-narrow.svg").write_text(text, encoding="utf-8")
+    for path in () if failure else PLOTS.glob("*-narrow.svg"):
+        shutil.copy(path, folder)
     for path in folder.glob("*.svg"):
         text = in_the_dark(path.read_text(encoding="utf-8"))
         path.with_name(f"{path.stem}-dark.svg").write_text(text, encoding="utf-8")
