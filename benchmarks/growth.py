@@ -91,7 +91,7 @@ def measure(jobs, work, name="growth", rounds=ROUNDS):
 
 
 def draw(measured, path):
-    """Draw seconds a step over the workers: runs as marks, the limits of whole workers as dashes."""
+    """Draw seconds a step over the workers: runs as marks, limits of whole workers as dashes."""
     plt = plotting("growth")
     size = 12.5  # points: 12 px at least on a phone
     figure, axis = plt.subplots(figsize=(5, 4.2))

@@ -47,7 +47,7 @@ def verdict(row):
 
 
 def draw(rows, path, form=WIDE):
-    """Draw each ratio beside or below its name and what it compares: a dot, its interval, its number.
+    """Draw each ratio by its name and what it compares: a dot, its interval, its number.
 
     Parameters
     ----------

@@ -111,7 +111,9 @@ def test_the_step_before_stays_with_its_difference(step):
 def test_both_steps_of_a_race_have_the_same_lanes(step):
     step.run("move('[data-range=slow]', 10); one('[data-race=keep]').click()")
     step.run("move('[data-range=slow]', 0)")
-    names = step.run("[...document.querySelectorAll('#step-time-t ~ text')].map(t => t.textContent)")
+    names = step.run(
+        "[...document.querySelectorAll('#step-time-t ~ text')].map(t => t.textContent)"
+    )
     first, second = (i for i, name in enumerate(names) if name[:3] in ("A: ", "B: "))
     lanes = [name for name in names[first + 1 : second] if not name.isdigit()]
     assert len(lanes) == 6 and "slow computes" in lanes
