@@ -74,10 +74,10 @@ def draw(rows, path, form=WIDE):
     dots = [form.lines * i + form.places[2] for i in range(len(rows))]
     for i, (row, dot) in enumerate(zip(rows, dots)):
         name, what = (form.lines * i + line for line in form.places[:2])
-        axis.text(0.01, name, row["name"], **words, fontweight="bold")
-        axis.text(0.01, what, row["what"], **words)
+        axis.text(0, name, row["name"], **words, fontweight="bold")
+        axis.text(0, what, row["what"], **words)
         value, low, high = (float(row[k]) for k in ("ratio", "low", "high"))
-        axis.text(0.99, dot, f"{value:.2f}", ha="right", **words, fontweight="bold")
+        axis.text(1, dot, f"{value:.2f}", ha="right", **words, fontweight="bold")
         kind = verdict(row)
         mark, colour, _ = MARKS[kind]
         if not math.isnan(low):
@@ -96,8 +96,8 @@ def draw(rows, path, form=WIDE):
     for side in ("left", "right"):
         axis.spines[side].set_visible(False)
     top = {"va": "top", "fontsize": 10.5}
-    figure.text(0.01, 1 - 0.04 / size[1], "1: equal; more is better ▶", **top)
-    figure.text(0.99, 1 - 0.04 / size[1], "ratio", ha="right", fontweight="bold", **top)
+    figure.text(0, 1 - 0.04 / size[1], "1: equal; more is better ▶", **top)
+    figure.text(1, 1 - 0.04 / size[1], "ratio", ha="right", fontweight="bold", **top)
     marks = [axis.plot([], [], MARKS[k][0], **filled_with(k, MARKS[k][1]))[0] for k in used]
     look = {"loc": "lower left", "frameon": False, "fontsize": 10.5, "handletextpad": 0.2}
     figure.legend(marks, [MARKS[k][2] for k in used], bbox_to_anchor=(0, 0), **look)
