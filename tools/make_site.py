@@ -59,9 +59,7 @@ TRY, TRY_TREE = "<!-- to try out -->", "<!-- to try out: tree -->"  # in the fro
 ORPHAN = "---\norphan: true\n---\n"  # a page that no other comes before or after
 FILES = "<!-- files -->"  # in the page of source files
 ARCHIVE = "lesson.tar.gz"  # the project, to download from the site
-GET_IT = f"""\
-Without `git clone`: download <a href="{ARCHIVE}">{ARCHIVE}</a> (1 MB), unpack it
-(`tar xf {ARCHIVE}`), and type the commands in its folder, `lesson`."""
+GET_IT = f'Download <a href="{ARCHIVE}">{ARCHIVE}</a> (1 MB). Where it lies, type:'
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[)#])")
 SHOWN = re.compile(r"(\S+, from line \d+):\s*")  # what helpers.show prints above source code
 LANGUAGES = {".py": "python", ".sbatch": "bash", ".qsub": "bash", ".sh": "bash"}
@@ -154,9 +152,10 @@ def card_of(name, title, words):
 
 
 def write_page(path, place, wanted, pages):
-    """Write a Markdown page."""
+    """Write a Markdown page. The front page has what README has: it is not in the list of pages."""
     text = relink(path.read_text(encoding="utf-8"), path, wanted, pages)
-    place.write_text(text + also(path), encoding="utf-8")
+    orphan = ORPHAN if path == ROOT / "README.md" else ""
+    place.write_text(orphan + text + also(path), encoding="utf-8")
 
 
 def also(path):
@@ -223,6 +222,8 @@ def relink(text, path, wanted, pages):
 
     def lead(match):
         target = (path.parent / match[0]).resolve()
+        if target.parent == OWN and target.suffix == ".md":
+            return os.path.relpath(ROOT / target.name, path.parent).replace(os.sep, "/")
         if "://" in match[0] or target in pages or not target.exists():
             return match[0].replace(DOT_GITHUB, GITHUB)
         if target.suffix in (".svg", ".csv"):
