@@ -69,6 +69,8 @@ def test_links_to_files_lead_to_their_pages_and_others_stay():
     expected = text.replace("lab.py", "lab.py.md").replace("own", "own/index.md")
     assert changed == expected
     assert wanted == {ROOT / "notebooks/experiments/lab.py", ROOT / "notebooks/programs/own"}
+    page = ROOT / "docs" / "growth.md"
+    assert relink("[a step](site/step.md)", page, wanted, set()) == "[a step](../step.md)"
 
 
 def test_the_file_that_shown_code_is_of_becomes_its_label_in_its_place():
@@ -243,6 +245,29 @@ def test_the_first_page_begins_with_a_step_that_moves_and_three_doors(browser):
     assert browser.run("document.querySelectorAll('.cards a svg').length") == 3
     browser.prefer(reduced_motion="reduce")
     assert browser.run("document.getAnimations().length") == 0
+
+
+@long
+def test_the_first_page_shows_two_commands_and_how_they_end(pages):
+    page = pages[SITE / "index.html"]
+    section = page.find(id="two-commands")
+    commands, printed, _ = (block.text for block in section.find_all("pre"))
+    assert commands.splitlines() == ["tar xzf lesson.tar.gz && cd lesson", "make train"]
+    assert printed.splitlines()[-1].startswith("[launch] 2 workers ended well")
+    assert section.find("a", href="lesson.tar.gz") and section.find("details")
+    assert page.select_one('.sidebar-tree a[href="docs/launching.html"]')
+    assert not page.select_one('.sidebar-tree a[href="README.html"]')
+
+
+@long
+def test_pages_with_and_without_contents_have_the_list_of_pages_in_one_place(browser):
+    browser.resize(1280, 900)
+    places = set()
+    for name in "docs/launching", "help/launch", "search":
+        browser.open((SITE / f"{name}.html").as_uri())
+        right = "document.querySelector('.sidebar-drawer').getBoundingClientRect().right"
+        places.add(browser.run(right))
+    assert len(places) == 1
 
 
 @long

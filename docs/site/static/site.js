@@ -1,6 +1,23 @@
 // A page from the disk may not fetch others, which the search shows its results from.
-if (location.protocol === "file:" && window.DOCUMENTATION_OPTIONS)
+if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined")
   DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+
+// What the search shows of a page is whole words, and no code.
+function tidySearch() {
+  if (typeof Search === "undefined" || !Search.htmlToText) return;
+  const { htmlToText, makeSearchSummary } = Search;
+  Search.htmlToText = (page, anchor) => {
+    const words = new DOMParser().parseFromString(page, "text/html");
+    for (const code of words.querySelectorAll("div.cell, div.highlight")) code.remove();
+    return htmlToText(words.documentElement.outerHTML, anchor);
+  };
+  Search.makeSearchSummary = (...found) => {
+    const shown = makeSearchSummary(...found);
+    if (shown) shown.textContent = shown.textContent.replace(/^\.\.\.\S*\s+/, "… ").replace(/\s+\S*\.\.\.$/, " …");
+    return shown;
+  };
+}
+addEventListener("DOMContentLoaded", tidySearch);
 
 // What scrolls by itself can be reached and moved with the keyboard, and fades where it goes on.
 const wide = "pre, .table-wrapper, div.output, div.math, article p";
