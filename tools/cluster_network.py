@@ -104,16 +104,22 @@ class Cluster:
     @contextlib.contextmanager
     def locked(self):
         """Let other calls of `up` and `down` wait."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / "lock", "w", encoding="utf-8") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        path = self.folder / "lock"
+        with contextlib.ExitStack() as stack:
+            while True:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                with contextlib.suppress(FileNotFoundError):  # whoever held it has removed it
+                    file = stack.enter_context(open(path, "w", encoding="utf-8"))
+                    fcntl.flock(file, fcntl.LOCK_EX)
+                    if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                        break
             self.load()
             try:
                 yield
             finally:
                 if not self.state["holders"]:
                     with contextlib.suppress(OSError):  # not empty: other clusters, or yours
-                        os.unlink(file.name)
+                        path.unlink()
                         self.folder.rmdir()
                         (ROOT / ".cluster").rmdir()
 

@@ -1,6 +1,7 @@
 """Hosts on one machine: they are real, separate, and gone afterwards."""
 
 import json
+import multiprocessing
 import os
 import pathlib
 import shutil
@@ -11,6 +12,7 @@ import time
 
 import pytest
 
+import cluster_network
 from cluster_network import CONGESTION_CONTROLS
 from launching import CLUSTER, ROOT, cluster, why_no_cluster
 
@@ -54,6 +56,31 @@ def test_a_host_has_its_own_name_home_and_processes(hosts):
     assert not os.path.exists("/home/ubuntu/mine")
     assert "pytest" not in on_host("d1", "ps -eo args")
     assert on_host("d1", "command -v python") == str(pathlib.Path(sys.executable).parent / "python")
+
+
+def _hold_often(name, holders, met):
+    for _ in range(60):
+        with cluster_network.Cluster(name).locked():
+            with holders.get_lock():
+                holders.value += 1
+            met.value = max(met.value, holders.value)
+            time.sleep(0.0005)
+            with holders.get_lock():
+                holders.value -= 1
+
+
+def test_three_calls_at_once_wait_for_each_other(monkeypatch, tmp_path):
+    monkeypatch.setattr(cluster_network, "ROOT", tmp_path)
+    fork = multiprocessing.get_context("fork")
+    holders, met = fork.Value("i", 0), fork.Value("i", 0)
+    calls = [fork.Process(target=_hold_often, args=("toy", holders, met)) for _ in range(3)]
+    for call in calls:
+        call.start()
+    for call in calls:
+        call.join(30)
+    assert [call.exitcode for call in calls] == [0, 0, 0]
+    assert met.value == 1  # the file of the lock goes and comes with each call
+    assert not (tmp_path / ".cluster").exists()
 
 
 def test_up_twice_is_up_once(hosts):

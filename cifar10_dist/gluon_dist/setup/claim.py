@@ -1,6 +1,7 @@
 """Which of the Python processes below the launcher's process is the worker."""
 
 import os
+import time
 
 from gluon_dist.setup import environment
 
@@ -22,13 +23,23 @@ def take():
         pass
     except OSError:  # the launcher has ended and removed its folder
         return True
-    with open(path, encoding="utf-8") as file:
-        first = file.read()
+    first = _content(path)
     if first.isdigit() and int(first) != os.getpid() and _lives(int(first)):
         return False
     with open(path, "w", encoding="utf-8") as file:  # a script that tries again
         file.write(str(os.getpid()))
     return True
+
+
+def _content(path):
+    """Return what the file says; it is empty between its creation and its first write."""
+    for _ in range(100):
+        with open(path, encoding="utf-8") as file:
+            content = file.read()
+        if content:
+            break
+        time.sleep(0.01)
+    return content
 
 
 def _lives(pid):
