@@ -25,7 +25,6 @@ html_title = "MXNet Gluon, distributed"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 
 nb_execution_mode = "off"
-nb_merge_streams = True
 nb_code_prompt_show = "Show what happens"  # of cells with the tag hide-output
 nb_code_prompt_hide = "Hide what happens"
 myst_enable_extensions = ["dollarmath"]
