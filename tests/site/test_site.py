@@ -292,6 +292,30 @@ def test_at_1280_pixels_contents_are_seen_and_code_is_not_cut(browser):
 
 
 @long
+def test_what_tells_the_outcome_is_seen_when_the_output_is_opened(browser):
+    browser.open((SITE / "notebooks" / "07-measure-scaling.html").as_uri())
+    look = """[...document.querySelectorAll("details.below-input")].map((fold) => {
+        const below = fold.parentNode.nextElementSibling;
+        return [below.matches(".outcome"), below.checkVisibility()] })"""
+    closed = browser.run(look)
+    browser.run("document.querySelectorAll('details.below-input').forEach(d => { d.open = true })")
+    opened = browser.run(look)
+    assert len(closed) == 6 and all(pair == [True, False] for pair in closed)
+    assert all(pair == [True, True] for pair in opened)
+
+
+@long
+def test_logs_are_not_cut_and_a_set_up_has_one_bar(browser):
+    for width in 1280, 390:
+        browser.resize(width, 900)
+        browser.open((SITE / "notebooks" / "00-start-here.html").as_uri())
+        logs, bars = browser.run("""[
+            [...document.querySelectorAll(".log pre")].map((p) => p.scrollWidth - p.clientWidth),
+            document.querySelectorAll("details.above-input").length]""")
+        assert len(logs) > 3 and max(logs) <= 0 and bars == 1
+
+
+@long
 def test_on_a_phone_drawn_pictures_are_narrow_and_plots_and_code_scroll_in_frames(browser):
     browser.resize(390, 844)
     browser.prefer(color_scheme="light")
