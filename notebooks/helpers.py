@@ -188,16 +188,9 @@ def figure(fig, alt):
 
 
 def show_difference(before, after):
-    """Display what turns one module or function into another: lines that go (-) and come (+).
-
-    ``before`` is None for a module that is new.
-    """
-    old, new = (
-        inspect.getsource(source).splitlines() if source else [] for source in (before, after)
-    )
+    """Display what turns one module or function into another: lines that go (-) and come (+)."""
+    old, new = (inspect.getsource(source).splitlines() for source in (before, after))
     changes = difflib.unified_diff(old, new, n=2, lineterm="")
     lines = [line for line in changes if not line.startswith(("---", "+++"))]
-    lexer, kept = DiffLexer(), ["⋯" if line.startswith("@@") else line for line in lines]
-    if not before:
-        lexer, kept = PythonLexer(), new
-    display(coloured("\n".join(kept), lexer))
+    kept = ["⋯" if line.startswith("@@") else line for line in lines]
+    display(coloured("\n".join(kept), DiffLexer()))

@@ -169,7 +169,9 @@ def write_notebook(path, place, wanted, pages):
     texts = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
     for cell in texts:
         cell["source"] = relink("".join(cell["source"]), path, wanted, pages)
+    notebook["cells"] = join_setups(notebook["cells"])
     for cell in notebook["cells"]:
+        join_streams(cell.get("outputs", []))
         label_files(cell.get("outputs", []))
     title, rest = texts[0]["source"].split("\n", 1)
     numbered = title.replace("# ", f"# {path.stem[:2]} ", 1)
@@ -183,6 +185,30 @@ def write_notebook(path, place, wanted, pages):
         texts[0]["source"] += f"\n\n```{{seealso}}\n{''.join(links)}```\n"
     texts[-1]["source"] += also(path)
     place.write_text(json.dumps(notebook, ensure_ascii=False), encoding="utf-8")
+
+
+def join_setups(cells):
+    """Make one cell of folded cells that follow each other: each would have a bar of its own."""
+    joined = []
+    for cell in cells:
+        is_folded = "hide-input" in cell["metadata"].get("tags", [])
+        if is_folded and joined and "hide-input" in joined[-1]["metadata"].get("tags", []):
+            joined[-1]["source"] = "\n\n".join("".join(c["source"]) for c in (joined[-1], cell))
+            joined[-1]["outputs"] += cell["outputs"]
+        else:
+            joined.append(cell)
+    return joined
+
+
+def join_streams(outputs):
+    """Make one output of what was printed in several pieces, but only if nothing came between."""
+    joined = []
+    for output in outputs:
+        if "text" in output and joined and joined[-1].get("name") == output["name"]:
+            joined[-1]["text"] = "".join([*joined[-1]["text"], *output["text"]])
+        else:
+            joined.append(output)
+    outputs[:] = joined
 
 
 def label_files(outputs):

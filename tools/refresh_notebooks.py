@@ -33,7 +33,7 @@ def main(argv=None):
     for path in args.notebooks or sorted(FOLDER.glob("*.ipynb")):
         print(f"{path.name} ...", flush=True)
         command = [sys.executable, "-m", "jupyter", "nbconvert", "--to", "notebook", "--execute"]
-        options = ["--inplace", "--coalesce-streams", "--log-level=WARN"]
+        options = ["--inplace", "--log-level=WARN"]
         options += ["--ExecutePreprocessor.record_timing=False"]
         if subprocess.run([*command, *options, str(path)], env=environ).returncode:
             print(f"{path.name}: a cell failed; the file is as it was", file=sys.stderr)

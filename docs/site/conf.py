@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / "notebooks" / "images"))
 WORDS_PER_MINUTE = 200
 SHORT_CELL, NUMBERS_CELL, LONG_CELL = 12, 24, 40  # characters
 LONG_LITERAL = 28  # characters; shorter ones are not broken
+LOG = re.compile(r"^(\S+ )?\[(launch|worker|server|scheduler)\b|^\$ ", re.M)
 DESCRIPTION = 160  # characters; search engines cut what is longer
 PLOTS = ROOT / "benchmarks" / "results"
 PHONE = "screen and (max-width: 46em)"  # where a drawn picture is narrow, as in site.css
@@ -27,7 +28,6 @@ html_title = "MXNet Gluon, distributed"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 
 nb_execution_mode = "off"
-nb_merge_streams = True
 nb_code_prompt_show = "Show what happens"  # of cells with the tag hide-output
 nb_code_prompt_hide = "Hide what happens"
 myst_enable_extensions = ["dollarmath"]
@@ -80,6 +80,32 @@ def sign(app, what, name, obj, options, signature, returns):
     _, *arguments = inspect.signature(obj.__init__).parameters.values()
     untyped = [argument.replace(annotation=inspect.Parameter.empty) for argument in arguments]
     return str(inspect.Signature(untyped)), returns
+
+
+def mark_logs(app, doctree):
+    """Say which text is a log, whose lines may be broken."""
+    for block in doctree.findall(nodes.literal_block):
+        if LOG.search(block.astext()):
+            block["classes"].append("log")
+
+
+def mark_outcomes(app, doctree):
+    """Say what tells the outcome of a folded output, to be seen when that is opened.
+
+    That is the text below it, up to the end of its first paragraph that is not a caption; with
+    the list that this paragraph begins.
+    """
+    for cell in doctree.findall(nodes.container):
+        if "tag_hide-output" not in cell["classes"]:
+            continue
+        below = cell.parent[cell.parent.index(cell) + 1 :]
+        for node, after in zip(below, [*below[1:], None]):
+            if not isinstance(node, (nodes.paragraph, nodes.bullet_list)):
+                break
+            node["classes"].append("outcome")
+            is_caption = isinstance(node[0], nodes.emphasis) and len(node) == 1
+            if not is_caption and not isinstance(after, nodes.bullet_list):
+                break
 
 
 def mark_cells(app, doctree):
@@ -185,7 +211,8 @@ def setup(app):
     """Connect the functions above."""
     app.add_html_math_renderer("mathml", (write_inline, None), (write_block, None))
     app.connect("autodoc-process-signature", sign)
-    app.connect("doctree-read", mark_cells)
+    for mark in mark_logs, mark_outcomes, mark_cells:
+        app.connect("doctree-read", mark)
     app.connect("html-page-context", tell_minutes)
     app.connect("html-page-context", mend, priority=900)  # after the theme
     app.connect("html-page-context", introduce, priority=900)

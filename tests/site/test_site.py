@@ -15,7 +15,7 @@ from chromium import CHROMIUM, Page
 import plots
 from colours import PARTS
 from launching import ROOT
-from make_site import label_files, relink
+from make_site import join_setups, join_streams, label_files, relink
 
 TIME_BUDGET_S = 330
 SITE = ROOT / "build" / "site"
@@ -88,6 +88,27 @@ def test_the_file_that_shown_code_is_of_becomes_its_label_in_its_place():
     assert pages == [f'<div class="file">{n}.py, from line 3</div><pre>{n}</pre>' for n in "ab"]
 
 
+def test_what_was_printed_is_one_output_until_something_is_shown():
+    def printed(*lines):
+        return {"output_type": "stream", "name": "stdout", "text": [*lines]}
+
+    command = {"output_type": "display_data", "data": {}}
+    outputs = [command, printed("a\n"), printed("b\n"), command, printed("a\n")]
+    join_streams(outputs)
+    texts = ["".join(output["text"]) if "text" in output else "$" for output in outputs]
+    assert texts == ["$", "a\nb\n", "$", "a\n"]
+
+
+def test_folded_cells_that_follow_each_other_are_one_cell():
+    cells = [
+        {"metadata": {"tags": tags}, "source": [name], "outputs": [name]}
+        for name, tags in (("a", []), ("b", ["hide-input"]), ("c", ["hide-input"]), ("d", []))
+    ]
+    joined = join_setups(cells)
+    assert ["".join(cell["source"]) for cell in joined] == ["a", "b\n\nc", "d"]
+    assert joined[1]["outputs"] == ["b", "c"]
+
+
 def test_without_the_environment_of_the_programs_one_line_says_so(tmp_path):
     (tmp_path / "tools").mkdir()
     copy = shutil.copy(ROOT / "tools" / "make_site.py", tmp_path / "tools")
@@ -138,6 +159,14 @@ def test_answers_are_folded(pages):
     page = pages[SITE / "notebooks" / "00-start-here.html"]
     answers = page.find_all("details", class_=None)  # a set-up cell has a class
     assert len(answers) == 3 and not any(answer.has_attr("open") for answer in answers)
+
+
+@long
+def test_commands_stand_above_what_they_print(pages):
+    page = pages[SITE / "notebooks" / "04-make-your-own-program-distributed.html"]
+    cell = next(c for c in page.select("div.cell") if "largest difference of a param" in c.text)
+    begin = [output.text.split()[0] for output in cell.select("div.output")]
+    assert begin == 2 * [".venv/bin/python", "Epoch"]
 
 
 @long
@@ -285,6 +314,30 @@ def test_at_1280_pixels_contents_are_seen_and_code_is_not_cut(browser):
         assert all(is_cut == fades for is_cut, fades in cuts)
         cut, total = cut + sum(is_cut for is_cut, _ in cuts), total + len(cuts)
     assert total > 200 and cut <= total / 50
+
+
+@long
+def test_what_tells_the_outcome_is_seen_when_the_output_is_opened(browser):
+    browser.open((SITE / "notebooks" / "07-measure-scaling.html").as_uri())
+    look = """[...document.querySelectorAll("details.below-input")].map((fold) => {
+        const below = fold.parentNode.nextElementSibling;
+        return [below.matches(".outcome"), below.checkVisibility()] })"""
+    closed = browser.run(look)
+    browser.run("document.querySelectorAll('details.below-input').forEach(d => { d.open = true })")
+    opened = browser.run(look)
+    assert len(closed) == 6 and all(pair == [True, False] for pair in closed)
+    assert all(pair == [True, True] for pair in opened)
+
+
+@long
+def test_logs_are_not_cut_and_a_set_up_has_one_bar(browser):
+    for width in 1280, 390:
+        browser.resize(width, 900)
+        browser.open((SITE / "notebooks" / "00-start-here.html").as_uri())
+        logs, bars = browser.run("""[
+            [...document.querySelectorAll(".log pre")].map((p) => p.scrollWidth - p.clientWidth),
+            document.querySelectorAll("details.above-input").length]""")
+        assert len(logs) > 3 and max(logs) <= 0 and bars == 1
 
 
 @long
