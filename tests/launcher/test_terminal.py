@@ -171,11 +171,12 @@ def test_bars_of_tqdm_are_read(form):
     assert progress.take(1, bar, "\r") is None
     first, row = progress.rows(61, PLAIN_SIGNS, 90)
     what = form.get("prefix", "") + "  " * ("prefix" in form)
+    in_epoch = " in this epoch" * ("prefix" in form)
     rate = f"1.20 {form.get('unit', 'it')}/s"
     assert first == "2 workers | 1:01"
-    assert row == f"  worker 1  {what}{'==':-<24}  12/100  {rate}  1:13 left"
+    assert row == f"  worker 1  {what}{'==':-<24}  12/100  {rate}  1:13 left{in_epoch}"
     assert progress.take(1, bar, "") is None and progress.take(1, "", "\r") is None  # a slow bar
-    assert progress.rows(61, PLAIN_SIGNS)[1] == row
+    assert progress.rows(61, PLAIN_SIGNS, 90)[1] == row
     assert progress.take(1, bar + "stopping", "\n") == "stopping"
     assert progress.take(1, bar, "\n") == bar  # one that stays
     assert progress.take(1, "", "\n") == ""
@@ -193,8 +194,20 @@ def test_speeds_are_added_up_and_who_is_waited_for_is_marked():
         progress.take(rank, "working", "\r")
     progress.take(0, "x.py: warning: worker 1 takes 2.0 times as long: all wait for it", "\n")
     first, *rows = progress.rows(3, PLAIN_SIGNS)
-    assert first == "4 workers | 0:03 | ~400 samples/s"
+    assert first == "4 workers | 0:03 | ~400 samples/s in all"
     assert rows == ["  worker 0  working", "  worker 1  working  <- the others wait"]
+    progress.take(0, "x.py: warning: worker 1 keeps up with the others again", "\n")
+    assert progress.rows(3, PLAIN_SIGNS)[1:] == ["  workers 0-1  working"]
+
+
+def test_the_time_left_is_that_of_all_epochs_if_the_bar_tells_their_number():
+    (_, row) = rows_of([bar(50, "Epoch 1 (2 of 4)")])  # each takes 10 + 24 s
+    assert row.endswith("1:32 left")
+    assert rows_of([bar(100, "Epoch 1 (2 of 4), testing")])[1].endswith("0:20 left")
+    (_, row) = rows_of([bar(50, "Epoch [2/4]")])
+    assert row.endswith("0:24 left in this epoch")
+    assert rows_of([bar(50, "Epoch [2/4]")], 48)[1].endswith("0:24 left")
+    assert rows_of([bar(50, "Epochs")])[1].endswith("0:24 left")
 
 
 def test_accuracies_that_differ_or_come_late_are_shown_as_they_are():
@@ -248,7 +261,7 @@ def test_two_lines_that_were_written_into_each_other_have_no_rate(text):
 def test_workers_near_each_other_share_a_row_and_who_lags_has_one_of_his_own():
     bars = [*map(bar, (50, 51, 50, 49, 30, 41, 50, 50))]
     first, *rows = rows_of(bars)
-    assert first == "8 workers on d1, d2 | 1:23 | 776 samples/s"
+    assert first == "8 workers on d1, d2 | 1:23 | 776 samples/s in all"
     assert rows_of(bars, 120)[1:] == [
         f"  workers 0-3, 5-7  Epoch 3 (4 of 4)  {'=' * 9}{'-' * 15}  41/100  97 samples/s each"
         "  0:24 left",

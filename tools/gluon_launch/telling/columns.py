@@ -68,8 +68,9 @@ def joined(pieces, between):
 def fitted(pieces, between, columns):
     """Join pieces to a row of so many columns at most, without a word that is cut.
 
-    A piece is (words, when, others): in a row that is too long it becomes `others`, the piece with
-    the lowest `when` first; 0 is never. What is still too long ends after a whole word.
+    A piece is (words, when, others): in a row that is too long it becomes `others`, which may be a
+    piece, too; the piece with the lowest `when` first; 0 is never. What is still too long ends
+    after a whole word.
     """
     pieces = list(pieces)
     while True:
@@ -78,7 +79,8 @@ def fitted(pieces, between, columns):
         if width(row) <= columns or not may_go:
             return whole_words(row, columns)
         first = min(may_go, key=lambda piece: piece[1])
-        pieces[pieces.index(first)] = (first[2], 0, "")
+        others = first[2]
+        pieces[pieces.index(first)] = others if isinstance(others, tuple) else (others, 0, "")
 
 
 def whole_words(text, columns):
