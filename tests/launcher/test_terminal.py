@@ -1,6 +1,7 @@
 """What a job looks like on a terminal, and that nothing of it reaches a pipe."""
 
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ from gluon_launch.telling.agreement import Agreement
 from gluon_launch.telling.bottom import PLAIN_SIGNS
 from gluon_launch.telling.columns import wrapped
 from gluon_launch.telling.progress import Progress
+from gluon_launch.telling.report import command_to_go_on
 from launching import ROOT, shell
 
 TIME_BUDGET_S = 40
@@ -36,6 +38,20 @@ for done in range(0, 11):
 sys.stderr.write("\\r" + " " * 70 + "\\r")
 print("Epoch 0: Test_acc 0.75", flush=True)
 print("after it", flush=True)
+"""
+SAVES = """
+import os, signal, sys, time
+if "LAUNCH_WORKER_ID" not in os.environ: sys.exit()
+def stop(*_):
+    time.sleep(1)
+    if os.environ["LAUNCH_WORKER_ID"] == "0":
+        print("Stopped and saved m-2: --resume auto goes on from it", flush=True)
+    os._exit(75)
+signal.signal(signal.SIGTERM, stop)
+while True:
+    sys.stderr.write("\\rEpoch 0 (1 of 1):  12%|#   | 3/24 [00:02<00:17, 9.00batch/s]")
+    sys.stderr.flush()
+    time.sleep(0.1)
 """
 
 
@@ -84,10 +100,12 @@ def test_a_failure_is_framed_and_what_our_own_stop_makes_shells_say_is_not_shown
     lines = seen(job).splitlines()
     assert job.status == 3 and not [line for line in lines if "Terminated" in line]
     first = next(n for n, line in enumerate(lines) if "✗" in line)
-    assert lines[first].startswith("[launch] ✗ worker 1 on localhost: ended with status 3, at ")
+    assert lines[first] == "[launch] ✗ worker 1 on localhost: oh no"
     assert lines.count("[worker 1] oh no") == 1
-    last = "[launch] └ the job failed with status 3: oh no; worker 0 was stopped"
-    assert lines[first + 1 :] == [last]
+    last = (
+        r"\[launch\] └ the job failed with status 3, at [\d:]+ after 2.\d s; worker 0 was stopped"
+    )
+    assert re.fullmatch(last, " ".join(" ".join(lines[first + 1 :]).split()))
     assert "\x1b[31m✗\x1b[0m" in job.written and "\x1b[36m[worker 0]\x1b[0m up" in job.written
 
 
@@ -103,10 +121,49 @@ def test_ctrl_c_ends_what_is_drawn(tmp_path):
     assert job.status == 75
     assert "3/24" not in said  # the bar of a process that has ended
     asked = "[launch] Ctrl-C: stopping the job: workers 0-1 have 15 s to save and end"
-    assert asked in said and "waiting for workers 0-1 to end · 0:0" in job.written
+    assert asked in said
+    assert "stopping: up to 15 s for workers 0-1 to save and end · 0:0" in job.written
     said = said[said.index("[launch] ■") :]
     told = r"\[launch\] ■ stopped by Ctrl-C after \d+ s: all workers saved on request\n"
     assert re.fullmatch(told + r"\[launch\] └ Saved m-2: --resume auto goes on", said)
+
+
+def test_after_ctrl_c_no_time_is_left_and_the_last_row_is_the_command_that_resumes(tmp_path):
+    (tmp_path / "train.py").write_text(SAVES)
+    words = ["-s", "0", "python", "train.py", "--out", "a folder/m"]
+    job = on_terminal(tmp_path, *words, columns=300)
+    job.wait_for("0:17 left")
+    job.send(INTERRUPT)
+    said = seen(job, columns=300).splitlines()
+    ending = job.written.split("stopping: up to 15 s")[1]
+    assert job.status == 75 and "left" not in ending
+    assert sum("Stopped and saved" in line for line in said) == 1
+    assert said[-2] == "[launch] └ to go on:"
+    command = shlex.split(" ".join(map(str, LAUNCH)) + " -s 0 python train.py --resume auto")
+    assert shlex.split(said[-1]) == [*command, *words[4:]]
+
+
+@pytest.mark.parametrize(
+    "typed, said, resumed",
+    [
+        (
+            ["python x.py -a 1 | cat"],
+            "--resume auto goes on",
+            "'python x.py --resume auto -a 1 | cat'",
+        ),
+        (["x.py", "--resume", "auto"], "--resume auto goes on", "x.py --resume auto"),
+        (["x.py", "--resume", "none"], "--resume auto goes on", None),
+        (["run", "me"], "--resume auto goes on", None),
+        (["run", "m e"], "the same command goes on", "run 'm e'"),
+        (["run"], "saved, and goes on", None),
+    ],
+)
+def test_the_command_that_resumes_is_the_one_typed_with_the_option(
+    typed, said, resumed, monkeypatch
+):
+    monkeypatch.setattr(sys, "orig_argv", ["python", "launch.py", "-n", "2", *typed], raising=False)
+    found = command_to_go_on(f"Stopped and saved m-2: {said} from it", typed)
+    assert found == (f"python launch.py -n 2 {resumed}" if resumed else "")
 
 
 def test_a_second_ctrl_c_is_answered_and_the_end_says_that_nothing_was_saved(tmp_path):
@@ -128,8 +185,8 @@ def test_workers_with_the_same_error_say_it_once_and_none_was_stopped(tmp_path):
     job = on_terminal(tmp_path, shell(worker0=act, worker1=act))
     first, frame, last = seen(job).splitlines()
     assert first == "[worker 0] x.py: error: no such flag (2 workers agree)"
-    assert re.match(r"\[launch\] ✗ worker [01] on localhost: ended with status 2", frame)
-    assert last == "[launch] └ the job failed with status 2: no such flag"
+    assert re.fullmatch(r"\[launch\] ✗ worker [01] on localhost: no such flag", frame)
+    assert last.startswith("[launch] └ the job failed with status 2, at ")
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ class Console:
         self._last = collections.deque(maxlen=MOST + ABOVE)
         self._bottom, self._agreement, self._drawn_at = None, None, 0
         if progress:
-            self._bottom = Bottom(sys.stderr, lambda *how: progress.rows(time.monotonic(), *how))
+            self._bottom = Bottom(sys.stderr, self._rows)
             self._agreement = Agreement(progress.num_workers)
 
     def line(self, process, stream, text, end="\n"):
@@ -138,6 +138,11 @@ class Console:
                 return
             self._drawn[process.name] = now
         self._show(process, stream, text)
+
+    def _rows(self, *how):
+        """Return the rows at the bottom; while the processes end, no bar says how far they are."""
+        rows = self.progress.rows(time.monotonic(), *how)
+        return rows[:1] if self.is_stopping else rows
 
     def _is_our_doing(self, text):
         return self.is_stopping and STOPPED.fullmatch(text)

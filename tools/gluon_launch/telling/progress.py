@@ -26,7 +26,7 @@ SHORTER = (
     (re.compile("no output yet: all workers have found each other"), "no output yet"),
     (re.compile("(waiting for .*) to import MXNet and make its store"), r"\1"),
     (re.compile("all workers have ended: ending the rest"), "ending the rest"),
-    (re.compile("(stopping: .*) save and end, up to .*"), r"\1"),
+    (re.compile("stopping: .* for (.*) to save and end"), r"stopping \1"),
 )
 MOST_ROWS = 8  # of workers
 MOST_HOSTS = 4  # that are named
