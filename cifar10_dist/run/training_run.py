@@ -1,9 +1,11 @@
 """What surrounds the steps of a training: reports, checkpoints, stops on request."""
 
+import sys
 from collections import deque
 
 from gluon_dist.common.finite import check_parameters, warn_of_scores
 from gluon_dist.common.messages import report, warn
+from gluon_dist.setup import environment
 
 import numpy as np
 
@@ -225,5 +227,6 @@ def introduce(args, net, images, loader, trainer, workers):
         f"{loader.global_batch_size} in all, {len(loader)} steps an epoch"
     )
     chosen = explain_optimizer(OptimizerOptions.of(args), workers)
-    for line in (*explain_defaults(args), *trainer.explain(), *chosen):
+    is_watched = environment.shows_progress() or sys.stdout.isatty()
+    for line in (*explain_defaults(args, is_short=is_watched), *trainer.explain(), *chosen):
         report(line)
