@@ -221,6 +221,22 @@ def test_the_environment_decides_on_colours(tmp_path):
     assert "\x1b[3" not in job.finish() and "0:00" in job.written
 
 
+@pytest.mark.parametrize("env, is_coloured", [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_help_and_mistakes_have_colours_on_a_terminal_and_no_word_is_cut(
+    tmp_path, env, is_coloured
+):
+    def said(*words):
+        return OnTerminal([*LAUNCH, *words], tmp_path, 60, env).finish()
+
+    text = said("--help")
+    assert ("\x1b[1moptions:\x1b[0m\r\n" in text) == is_coloured
+    assert ("  \x1b[1m-n\x1b[0m N, \x1b[1m--num-workers\x1b[0m N  " in text) == is_coloured
+    assert "(30 s)" in text and re.search("HOSTS  +a file", text)
+    text = said("-H", "hosst", "x")
+    assert ("launch.py: \x1b[31merror:\x1b[0m 'hosst': No such" in text) == is_coloured
+    assert "d1,d2)" in text and "-H\r" not in text and ("\x1b" in text) == is_coloured
+
+
 @pytest.mark.parametrize("form", [{}, {"unit": "batch"}, {"prefix": "Epoch 3"}])
 def test_bars_of_tqdm_are_read(form):
     progress = Progress(2, began=0)

@@ -5,6 +5,7 @@ import unicodedata
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 WORD = re.compile(r"( *)(\S+)")
+TOGETHER = re.compile(r"\([^()]{,20}\)|(?<![\w-])--?\w[\w-]* (?=[^\s-])")  # (30 s), -H d1
 MORE = " ..."  # behind what was cut
 LEAST = 16  # columns of text beside an indentation; with fewer there is no indentation
 
@@ -58,6 +59,19 @@ def wrapped(prefix, text, columns, following=None):
             rows.append(row)
             row, taken = indent + word, width(indent) + more
     return [*rows, row]
+
+
+def kept_together(text):
+    """Return a text with a NUL for each blank at which it is not broken: :func:`spaced` after it.
+
+    Such blanks are in short brackets, and between an option and what it takes.
+    """
+    return TOGETHER.sub(lambda found: found[0].replace(" ", "\0"), text)
+
+
+def spaced(rows):
+    """Return rows of such a text as they are shown."""
+    return [row.replace("\0", " ") for row in rows]
 
 
 def joined(pieces, between):
