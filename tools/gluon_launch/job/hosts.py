@@ -151,7 +151,6 @@ def _lines(source):
         raise UsageError(f"{source!r}: not a text file") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        what = "-H takes a file, or hosts as in -H d1,d2"
-        raise UsageError(f"{source!r}: {reason} ({what})") from None
+        raise UsageError(f"{source!r}: {reason} (-H takes a file, or hosts: d1,d2)") from None
     text = re.sub(r"(?s)/\*.*?\*/", lambda comment: "\n" * comment[0].count("\n"), text)
     return [(f"{source}:{i + 1}", line) for i, line in enumerate(text.split("\n"))]
