@@ -50,7 +50,7 @@ help:
 			$(MAKEFILE_LIST); \
 	done
 
-setup: ## [start] build .venv (PYTHON=python3.10, DEVICE=, HOROVOD=1)
+setup: ## [start] build .venv (PYTHON=python3.10, DEVICE=cpu|gpu, HOROVOD=1)
 	@test -n "$(START)" || { echo "$(FAILED) no Python found: install Python 3.8 to 3.12" >&2; exit 2; }
 	@$(START) tools/make_venv.py --python "$(PYTHON)" --device "$(DEVICE)"
 	@$(START) tools/make_horovod.py "$(HOROVOD)"
@@ -124,7 +124,7 @@ $(PEERS)/built: benchmarks/peers/requirements-peers.txt
 # A mistake is told before PyTorch is installed.
 BENCH = .venv/bin/python benchmarks/bench.py $(if $(QUICK),--quick) \
 	$(addprefix --only ,$(ONLY)) $(if $(DATA),--data "$(DATA)")
-bench: setup ## [measure] measure beside PyTorch (QUICK=1, ONLY=, DATA=)
+bench: setup ## [measure] measure beside PyTorch (QUICK=1, ONLY=workers-32, DATA=)
 	@$(BENCH) --list >/dev/null
 	@$(MAKE) --no-print-directory $(PEERS)/built
 	@$(BENCH)
@@ -132,7 +132,7 @@ bench: setup ## [measure] measure beside PyTorch (QUICK=1, ONLY=, DATA=)
 test-pythons: setup ## [measure] train on every Python from 3.8 to 3.12 here (PYTHONS=)
 	@.venv/bin/python tests/smoke_pythons.py $(PYTHONS)
 
-test-bare: ## [measure] train and test on a bare Debian, as root (SUITE=)
+test-bare: ## [measure] train and test on a bare Debian, as root (SUITE=bookworm)
 	@TESTS="$(TESTS)" sh tests/bare_machine/run.sh
 
 test-gpu-install: ## [measure] install the GPU packages and import them: 2 GB, no GPU

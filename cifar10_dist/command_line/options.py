@@ -33,10 +33,13 @@ def options_of(args):
     return texts
 
 
-def explain_defaults(args):
-    """Yield a line with the options that ``--network fast`` sets, and their present values."""
+def explain_defaults(args, is_short=False):
+    """Yield a line on the options that ``--network fast`` sets: their values, or how many."""
     if args.network == "fast":
         flags = [flag for flag in _ORDERED if flag.attribute in FAST]
+        if is_short:
+            yield f"--network fast sets {len(flags)} options: cifar10_dist.py --help lists them"
+            return
         chosen = [f"{flag.name} {_as_text(flag.of(args))}" for flag in flags]
         yield f"--network fast trains with {' '.join(chosen)}"
 

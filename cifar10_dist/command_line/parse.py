@@ -2,12 +2,15 @@
 
 import argparse
 import difflib
+import re
+import textwrap
 
 from gluon_dist.common.errors import UsageError
 
 from command_line.checks import check
 from command_line.defaults import fill_in, warn_of_older_examples
 from command_line.flags import ALL, FLAGS, WITHOUT_EFFECT
+from command_line.options import explain_defaults
 
 DESCRIPTION = """\
 Train a network on CIFAR-10, on one device, several devices, or several workers.
@@ -65,7 +68,7 @@ def _create_parser():
     parser = Parser(
         prog="cifar10_dist.py",
         description=DESCRIPTION,
-        epilog=ENDING,
+        epilog=f"{ENDING}\n{_recipe()}",
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -76,6 +79,15 @@ def _create_parser():
     for name in WITHOUT_EFFECT:
         parser.add_argument(name, nargs="?", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     return parser
+
+
+def _recipe():
+    """Return what ``--network fast`` sets, as lines of the help."""
+    nothing = dict.fromkeys(flag.attribute for flag in ALL)
+    (line,) = explain_defaults(fill_in(argparse.Namespace(**{**nothing, "network": "fast"})))
+    together = re.sub(r"(--\S+) ", r"\1\0", line)  # a flag and its value
+    text = f"{together} (the warm-up: 0.23 of all epochs)"
+    return textwrap.fill(text, 95, break_on_hyphens=False).replace("\0", " ")
 
 
 def _suggestion(name):

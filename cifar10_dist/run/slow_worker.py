@@ -5,12 +5,13 @@ import numpy as np
 LEAST_STEPS = 30  # before a worker is called slow
 LEAST_S = 5  # seconds of its steps: another program may hold a processor for a moment
 LEAST_RATIO = 1.3  # of its lower quartile to the median of the other workers' medians
+RECOVERED_RATIO = 1.1  # below it, it is not slow any more
 
 
 class SlowWorker:
     """Finds out whether one worker takes much longer than the other workers for a step.
 
-    A slow worker is reported once, and again after another worker has been.
+    A slow worker is reported once, and once more when it is not slow any more.
     """
 
     def __init__(self):
@@ -28,7 +29,7 @@ class SlowWorker:
         return [*np.percentile(self._steps or [0], [25, 50]), sum(self._steps)]
 
     def judge(self, rows):
-        """Return a line about a slow worker that was not reported before, else None.
+        """Return a line about a slow worker that is news, or about its end, else None.
 
         Parameters
         ----------
@@ -41,7 +42,13 @@ class SlowWorker:
         self._steps = []
         slow = int(low.argmax())
         usual = np.median(np.delete(medians, slow))  # of the other workers
-        if low[slow] <= LEAST_RATIO * usual or slow == self._reported:
+        if low[slow] <= LEAST_RATIO * usual:
+            reported, has_ended = self._reported, low[slow] <= RECOVERED_RATIO * usual
+            if reported is None or not has_ended:
+                return None
+            self._reported = None
+            return f"worker {reported} keeps up with the others again"
+        if slow == self._reported:
             return None
         self._reported = slow
         return (

@@ -1,9 +1,12 @@
 """What surrounds the steps of a training: reports, checkpoints, stops on request."""
 
+import sys
 from collections import deque
 
 from gluon_dist.common.finite import check_parameters, warn_of_scores
 from gluon_dist.common.messages import report, warn
+from gluon_dist.setup import environment
+from gluon_dist.workers.statistics import running_statistics
 
 import numpy as np
 
@@ -13,11 +16,15 @@ from run.optimizer import OptimizerOptions, explain_optimizer
 from run.profiling import profiled
 from run.progress import Progress
 from run.saver import Saver
-from run.scores import Counts
+from run.scores import Counts, is_test_early
 from run.seeds import draws_numbers, seed_step
 from run.slow_worker import SlowWorker
 from run.summary import Summary
 
+LOW_TEST = (
+    "the first test is far below the training: BatchNorm's running averages usually need more "
+    "steps than these {}"
+)
 STEPS_AHEAD = 2  # that Python may queue before MXNet has computed them
 # What a worker reports of an epoch, gathered by all workers.
 ROW = np.dtype(
@@ -161,8 +168,10 @@ class TrainingRun:
         target, accuracy = self._args.target_accuracy, result.get("accuracy")
         measured, slow_worker = self._measurements()
         self._progress.epoch_done(epoch, result, self._trainer.learning_rate, measured)
-        if slow_worker and self._workers.rank == 0:
-            warn(slow_worker)
+        if self._workers.rank == 0:
+            self._explain_low_test(epoch, accuracy)
+            if slow_worker:
+                warn(slow_worker)
         # All workers have the same accuracy, so all stop here or none does.
         has_reached = bool(result and target and accuracy >= target)
         if has_reached:
@@ -180,6 +189,14 @@ class TrainingRun:
         if status == 0 and self._workers.rank == 0:
             self._progress.say(self._summary.text(self._saver.newest))
         return status
+
+    def _explain_low_test(self, epoch, accuracy):
+        """Say why the test of the first epoch is low where that looks as if it were broken."""
+        if epoch or accuracy is None or self._args.benchmark:  # that trains on one batch
+            return
+        is_early = is_test_early(self._counts, accuracy, self._steps_done)
+        if is_early and running_statistics(self._net):
+            self._progress.say(LOW_TEST.format(self._steps_done))
 
     def _is_last(self, epoch):
         return epoch + 1 == self._args.num_epochs
@@ -225,5 +242,6 @@ def introduce(args, net, images, loader, trainer, workers):
         f"{loader.global_batch_size} in all, {len(loader)} steps an epoch"
     )
     chosen = explain_optimizer(OptimizerOptions.of(args), workers)
-    for line in (*explain_defaults(args), *trainer.explain(), *chosen):
+    is_watched = environment.shows_progress() or sys.stdout.isatty()
+    for line in (*explain_defaults(args, is_short=is_watched), *trainer.explain(), *chosen):
         report(line)

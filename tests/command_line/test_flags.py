@@ -202,6 +202,7 @@ def test_help_lists_every_flag_in_its_group_and_no_flag_without_effect(tmp_path)
         assert listed == [flag.name for flag in flags]
     assert not set(WITHOUT_EFFECT) & set(re.findall(r"--[a-z-]+", text))
     assert max(map(len, text.splitlines())) <= 110
+    assert "--network fast trains with --optimizer nag --lr 0.375" in text
 
 
 @pytest.mark.parametrize(

@@ -55,3 +55,5 @@ def test_the_defaults_of_the_fast_network_are_told_as_one_would_type_them():
     assert line.startswith(start) and "--rgb-mean 125.3,123,113.9" in line
     words = line.replace("trains with ", "").split()
     assert list(explain_defaults(parse_args(words))) == [line]
+    (short,) = explain_defaults(parse_args(words), is_short=True)
+    assert short == "--network fast sets 15 options: cifar10_dist.py --help lists them"

@@ -69,7 +69,7 @@ def test_a_plan_leaves_the_parsed_options_as_they_are():
         (["-n", "2", "--launcher", "yarn", "--files", "no", "x"], "no: no such file here, to be b"),
         (["-n", "2", "--launcher", "yarn", "--launcher-option=-shell_env A=1", "x"], "--env NAME"),
         (["-n", "2", "--launcher", "ssh", "x"], "--launcher ssh needs the hosts"),
-        (["-n", "2", "-H", "no/such/file", "x"], "no/such/file: No such file"),
+        (["-n", "2", "-H", "no/such/file", "x"], "'no/such/file': No such file"),
         (["-n", "2", "-H-oProxyCommand=x,d2", "x"], "is not a host name"),
         (["-n", "2", "-H", "d1,d2;x", "x"], "is not a host name"),
         (["-n", "2", "-H", "d1,", "--placement", "fill", "x"], "2 workers, but the hosts have 1"),

@@ -1,6 +1,7 @@
 """What a job looks like on a terminal, and that nothing of it reaches a pipe."""
 
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -15,6 +16,7 @@ from gluon_launch.telling.agreement import Agreement
 from gluon_launch.telling.bottom import PLAIN_SIGNS
 from gluon_launch.telling.columns import wrapped
 from gluon_launch.telling.progress import Progress
+from gluon_launch.telling.report import command_to_go_on
 from launching import ROOT, shell
 
 TIME_BUDGET_S = 40
@@ -36,6 +38,20 @@ for done in range(0, 11):
 sys.stderr.write("\\r" + " " * 70 + "\\r")
 print("Epoch 0: Test_acc 0.75", flush=True)
 print("after it", flush=True)
+"""
+SAVES = """
+import os, signal, sys, time
+if "LAUNCH_WORKER_ID" not in os.environ: sys.exit()
+def stop(*_):
+    time.sleep(1)
+    if os.environ["LAUNCH_WORKER_ID"] == "0":
+        print("Stopped and saved m-2: --resume auto goes on from it", flush=True)
+    os._exit(75)
+signal.signal(signal.SIGTERM, stop)
+while True:
+    sys.stderr.write("\\rEpoch 0 (1 of 1):  12%|#   | 3/24 [00:02<00:17, 9.00batch/s]")
+    sys.stderr.flush()
+    time.sleep(0.1)
 """
 
 
@@ -84,10 +100,12 @@ def test_a_failure_is_framed_and_what_our_own_stop_makes_shells_say_is_not_shown
     lines = seen(job).splitlines()
     assert job.status == 3 and not [line for line in lines if "Terminated" in line]
     first = next(n for n, line in enumerate(lines) if "✗" in line)
-    assert lines[first].startswith("[launch] ✗ worker 1 on localhost: ended with status 3, at ")
+    assert lines[first] == "[launch] ✗ worker 1 on localhost: oh no"
     assert lines.count("[worker 1] oh no") == 1
-    last = "[launch] └ the job failed with status 3: oh no; worker 0 was stopped"
-    assert lines[first + 1 :] == [last]
+    last = (
+        r"\[launch\] └ the job failed with status 3, at [\d:]+ after 2.\d s; worker 0 was stopped"
+    )
+    assert re.fullmatch(last, " ".join(" ".join(lines[first + 1 :]).split()))
     assert "\x1b[31m✗\x1b[0m" in job.written and "\x1b[36m[worker 0]\x1b[0m up" in job.written
 
 
@@ -103,10 +121,49 @@ def test_ctrl_c_ends_what_is_drawn(tmp_path):
     assert job.status == 75
     assert "3/24" not in said  # the bar of a process that has ended
     asked = "[launch] Ctrl-C: stopping the job: workers 0-1 have 15 s to save and end"
-    assert asked in said and "waiting for workers 0-1 to end · 0:0" in job.written
+    assert asked in said
+    assert "stopping: up to 15 s for workers 0-1 to save and end · 0:0" in job.written
     said = said[said.index("[launch] ■") :]
     told = r"\[launch\] ■ stopped by Ctrl-C after \d+ s: all workers saved on request\n"
     assert re.fullmatch(told + r"\[launch\] └ Saved m-2: --resume auto goes on", said)
+
+
+def test_after_ctrl_c_no_time_is_left_and_the_last_row_is_the_command_that_resumes(tmp_path):
+    (tmp_path / "train.py").write_text(SAVES)
+    words = ["-s", "0", "python", "train.py", "--out", "a folder/m"]
+    job = on_terminal(tmp_path, *words, columns=300)
+    job.wait_for("0:17 left")
+    job.send(INTERRUPT)
+    said = seen(job, columns=300).splitlines()
+    ending = job.written.split("stopping: up to 15 s")[1]
+    assert job.status == 75 and "left" not in ending
+    assert sum("Stopped and saved" in line for line in said) == 1
+    assert said[-2] == "[launch] └ to go on:"
+    command = shlex.split(" ".join(map(str, LAUNCH)) + " -s 0 python train.py --resume auto")
+    assert shlex.split(said[-1]) == [*command, *words[4:]]
+
+
+@pytest.mark.parametrize(
+    "typed, said, resumed",
+    [
+        (
+            ["python x.py -a 1 | cat"],
+            "--resume auto goes on",
+            "'python x.py --resume auto -a 1 | cat'",
+        ),
+        (["x.py", "--resume", "auto"], "--resume auto goes on", "x.py --resume auto"),
+        (["x.py", "--resume", "none"], "--resume auto goes on", None),
+        (["run", "me"], "--resume auto goes on", None),
+        (["run", "m e"], "the same command goes on", "run 'm e'"),
+        (["run"], "saved, and goes on", None),
+    ],
+)
+def test_the_command_that_resumes_is_the_one_typed_with_the_option(
+    typed, said, resumed, monkeypatch
+):
+    monkeypatch.setattr(sys, "orig_argv", ["python", "launch.py", "-n", "2", *typed], raising=False)
+    found = command_to_go_on(f"Stopped and saved m-2: {said} from it", typed)
+    assert found == (f"python launch.py -n 2 {resumed}" if resumed else "")
 
 
 def test_a_second_ctrl_c_is_answered_and_the_end_says_that_nothing_was_saved(tmp_path):
@@ -128,8 +185,8 @@ def test_workers_with_the_same_error_say_it_once_and_none_was_stopped(tmp_path):
     job = on_terminal(tmp_path, shell(worker0=act, worker1=act))
     first, frame, last = seen(job).splitlines()
     assert first == "[worker 0] x.py: error: no such flag (2 workers agree)"
-    assert re.match(r"\[launch\] ✗ worker [01] on localhost: ended with status 2", frame)
-    assert last == "[launch] └ the job failed with status 2: no such flag"
+    assert re.fullmatch(r"\[launch\] ✗ worker [01] on localhost: no such flag", frame)
+    assert last.startswith("[launch] └ the job failed with status 2, at ")
 
 
 @pytest.mark.parametrize(
@@ -164,6 +221,22 @@ def test_the_environment_decides_on_colours(tmp_path):
     assert "\x1b[3" not in job.finish() and "0:00" in job.written
 
 
+@pytest.mark.parametrize("env, is_coloured", [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_help_and_mistakes_have_colours_on_a_terminal_and_no_word_is_cut(
+    tmp_path, env, is_coloured
+):
+    def said(*words):
+        return OnTerminal([*LAUNCH, *words], tmp_path, 60, env).finish()
+
+    text = said("--help")
+    assert ("\x1b[1moptions:\x1b[0m\r\n" in text) == is_coloured
+    assert ("  \x1b[1m-n\x1b[0m N, \x1b[1m--num-workers\x1b[0m N  " in text) == is_coloured
+    assert "(30 s)" in text and re.search("HOSTS  +a file", text)
+    text = said("-H", "hosst", "x")
+    assert ("launch.py: \x1b[31merror:\x1b[0m 'hosst': No such" in text) == is_coloured
+    assert "d1,d2)" in text and "-H\r" not in text and ("\x1b" in text) == is_coloured
+
+
 @pytest.mark.parametrize("form", [{}, {"unit": "batch"}, {"prefix": "Epoch 3"}])
 def test_bars_of_tqdm_are_read(form):
     progress = Progress(2, began=0)
@@ -171,11 +244,12 @@ def test_bars_of_tqdm_are_read(form):
     assert progress.take(1, bar, "\r") is None
     first, row = progress.rows(61, PLAIN_SIGNS, 90)
     what = form.get("prefix", "") + "  " * ("prefix" in form)
+    in_epoch = " in this epoch" * ("prefix" in form)
     rate = f"1.20 {form.get('unit', 'it')}/s"
     assert first == "2 workers | 1:01"
-    assert row == f"  worker 1  {what}{'==':-<24}  12/100  {rate}  1:13 left"
+    assert row == f"  worker 1  {what}{'==':-<24}  12/100  {rate}  1:13 left{in_epoch}"
     assert progress.take(1, bar, "") is None and progress.take(1, "", "\r") is None  # a slow bar
-    assert progress.rows(61, PLAIN_SIGNS)[1] == row
+    assert progress.rows(61, PLAIN_SIGNS, 90)[1] == row
     assert progress.take(1, bar + "stopping", "\n") == "stopping"
     assert progress.take(1, bar, "\n") == bar  # one that stays
     assert progress.take(1, "", "\n") == ""
@@ -193,8 +267,20 @@ def test_speeds_are_added_up_and_who_is_waited_for_is_marked():
         progress.take(rank, "working", "\r")
     progress.take(0, "x.py: warning: worker 1 takes 2.0 times as long: all wait for it", "\n")
     first, *rows = progress.rows(3, PLAIN_SIGNS)
-    assert first == "4 workers | 0:03 | ~400 samples/s"
+    assert first == "4 workers | 0:03 | ~400 samples/s in all"
     assert rows == ["  worker 0  working", "  worker 1  working  <- the others wait"]
+    progress.take(0, "x.py: warning: worker 1 keeps up with the others again", "\n")
+    assert progress.rows(3, PLAIN_SIGNS)[1:] == ["  workers 0-1  working"]
+
+
+def test_the_time_left_is_that_of_all_epochs_if_the_bar_tells_their_number():
+    (_, row) = rows_of([bar(50, "Epoch 1 (2 of 4)")])  # each takes 10 + 24 s
+    assert row.endswith("1:32 left")
+    assert rows_of([bar(100, "Epoch 1 (2 of 4), testing")])[1].endswith("0:20 left")
+    (_, row) = rows_of([bar(50, "Epoch [2/4]")])
+    assert row.endswith("0:24 left in this epoch")
+    assert rows_of([bar(50, "Epoch [2/4]")], 48)[1].endswith("0:24 left")
+    assert rows_of([bar(50, "Epochs")])[1].endswith("0:24 left")
 
 
 def test_accuracies_that_differ_or_come_late_are_shown_as_they_are():
@@ -248,7 +334,7 @@ def test_two_lines_that_were_written_into_each_other_have_no_rate(text):
 def test_workers_near_each_other_share_a_row_and_who_lags_has_one_of_his_own():
     bars = [*map(bar, (50, 51, 50, 49, 30, 41, 50, 50))]
     first, *rows = rows_of(bars)
-    assert first == "8 workers on d1, d2 | 1:23 | 776 samples/s"
+    assert first == "8 workers on d1, d2 | 1:23 | 776 samples/s in all"
     assert rows_of(bars, 120)[1:] == [
         f"  workers 0-3, 5-7  Epoch 3 (4 of 4)  {'=' * 9}{'-' * 15}  41/100  97 samples/s each"
         "  0:24 left",

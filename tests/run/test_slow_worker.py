@@ -41,13 +41,15 @@ def told(judge, *seconds):
     return judge.judge(rows)
 
 
-def test_a_worker_is_told_again_only_after_another_one():
+def test_a_slow_worker_is_told_once_and_so_is_its_recovery():
     judge = SlowWorker()
     assert told(judge, 1, 1, 1.29) is None
     assert told(judge, 1, 1, 1, 1.6) == f"worker 3 takes 1.6 times {LINE}"
-    assert told(judge, 1, 1, 1, 1.9) is told(judge, 1, 1, 1, 1) is None
+    assert told(judge, 1, 1, 1, 1.9) is told(judge, 1, 1, 1, 1.2) is None
     assert told(judge, 1.5, 1, 1, 1).startswith("worker 0 takes 1.5 times")
-    assert told(judge, 1, 1, 1, 1.6).startswith("worker 3")
+    assert told(judge, 1, 1, 1, 1.05) == "worker 0 keeps up with the others again"
+    assert told(judge, 1, 1, 1, 1) is None
+    assert told(judge, 1.5, 1, 1, 1).startswith("worker 0 takes 1.5 times")
 
 
 def test_steps_of_short_epochs_are_judged_together():

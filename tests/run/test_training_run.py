@@ -72,6 +72,22 @@ def labels_of(epoch):
     return [batch.label.asnumpy().tolist() for batch in LOADER.batches(epoch)]
 
 
+@pytest.mark.parametrize(
+    "layers, accuracy, is_told",
+    [([nn.BatchNorm], 0, True), ([nn.BatchNorm], 0.9, False), ([], 0, False)],
+)
+def test_a_first_test_far_below_the_training_is_explained(
+    begin, capsys, monkeypatch, layers, accuracy, is_told
+):
+    monkeypatch.setattr(LOADER, "labels", np.zeros(46, int))
+    training = begin(net=small_network(*(layer(in_channels=4) for layer in layers)))
+    for epoch in range(2):
+        follow(training, epoch)
+        assert not training[0].save_if_stopped(epoch)
+        training[0].epoch_done(epoch, {"accuracy": accuracy, "loss": 1.0})
+    assert capsys.readouterr().out.count("BatchNorm's running averages") == is_told
+
+
 def test_the_first_epoch_goes_on_where_the_checkpoint_was_and_the_next_is_whole(begin):
     training = begin(epoch=1, step=5)
     assert follow(training, 1) == labels_of(1)[5:]

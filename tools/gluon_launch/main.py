@@ -25,7 +25,7 @@ from gluon_launch.starting import allocation
 from gluon_launch.starting.dryrun import describe_job
 from gluon_launch.starting.submit import script, submit
 from gluon_launch.telling.bottom import can_be_drawn
-from gluon_launch.telling.output import Console, open_streams
+from gluon_launch.telling.output import Console, mistake, open_streams
 from gluon_launch.telling.progress import Progress
 from gluon_launch.telling.record import Record, locked, make_folder
 from gluon_launch.telling.writer import finish
@@ -58,7 +58,7 @@ def main(argv=None):
             own_words = argv[: len(argv) - len(args.command)]
             return hand_over(job, *script(job, own_words))
     except UsageError as error:
-        print(f"{program()}: error: {error}", file=sys.stderr)
+        print(end=mistake(f"{program()}: error: {error}\n", args.color), file=sys.stderr)
         return USAGE
     if args.dry_run:
         print(describe_job(job).encode(errors="backslashreplace").decode())

@@ -148,9 +148,9 @@ def _lines(source):
     try:
         text = pathlib.Path(source).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise UsageError(f"{source}: not a text file") from None
+        raise UsageError(f"{source!r}: not a text file") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"{source}: {reason} (-H takes a file, or hosts as in -H d1,d2)") from None
+        raise UsageError(f"{source!r}: {reason} (-H takes a file, or hosts: d1,d2)") from None
     text = re.sub(r"(?s)/\*.*?\*/", lambda comment: "\n" * comment[0].count("\n"), text)
     return [(f"{source}:{i + 1}", line) for i, line in enumerate(text.split("\n"))]

@@ -3,8 +3,10 @@
 
 import argparse
 import difflib
+import os
 import re
 import sys
+import textwrap
 
 from gluon_dist import contract
 
@@ -22,6 +24,9 @@ from gluon_launch.job.values import (
 )
 from gluon_launch.options import manual
 from gluon_launch.starting.ways import WAYS
+from gluon_launch.telling import colour
+from gluon_launch.telling.columns import kept_together, spaced
+from gluon_launch.telling.output import mistake
 
 PLACEMENTS = ("round-robin", "fill")
 COMMON = (  # the options of --help; --help-all has all
@@ -119,6 +124,21 @@ class _Parser(argparse.ArgumentParser):
         options.job_dir = options.job_dir or older
         return options
 
+    def format_help(self):
+        """Return the help, in colours where they are wanted."""
+        text = super().format_help()
+        is_wanted = colour.is_wanted(self._color(), sys.stdout, os.environ)
+        return colour.painted_help(text) if is_wanted else text
+
+    def exit(self, status=0, message=None):
+        """End the program; `message` is a mistake."""
+        super().exit(status, message and mistake(message, self._color()))
+
+    def _color(self):
+        """Return the value of `--color`, which may not have been read yet."""
+        words = " ".join(self.words)
+        return (re.findall(r"(?:^| )--color[ =](\w+)", words) or ["auto"])[0]
+
     def print_usage(self, file=None):
         """Print nothing: a mistake is told in one line, not in five."""
 
@@ -142,11 +162,21 @@ class _Parser(argparse.ArgumentParser):
         super().error(message)
 
 
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    def __init__(self, prog):
+        super().__init__(prog, max_help_position=30)  # as wide as -H HOSTS, --hostfile HOSTS
+
+    def _split_lines(self, text, width):
+        """Break lines between words only, and not within brackets."""
+        return spaced(textwrap.wrap(kept_together(text), width, break_on_hyphens=False))
+
+
 class _ShortHelp(argparse.Action):
     """Prints the options that most need, on one screen."""
 
     def __call__(self, parser, namespace, values, option_string=None):
         short = _new_parser(parser.prog, parser.description, manual.MORE.format(parser.prog))
+        short.words = parser.words
         for flags in FLAGS.values():
             for flag in flags:
                 if flag.names.split()[-1] in COMMON:
@@ -167,15 +197,17 @@ class _Completion(argparse.Action):
 
 def _new_parser(program, description, epilog):
     """Return a parser without flags, whose help is the program's docstring."""
-    return _Parser(
+    parser = _Parser(
         prog=program,
         usage=f"{program} -n N [-s N] [-H HOSTS] [options] COMMAND",
         description=description.replace("python tools/launch.py", program),
         epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Formatter,
         allow_abbrev=False,
         add_help=False,
     )
+    parser.color = False  # of Python 3.14
+    return parser
 
 
 def create_parser(program, description):

@@ -5,6 +5,7 @@ import unicodedata
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 WORD = re.compile(r"( *)(\S+)")
+TOGETHER = re.compile(r"\([^()]{,20}\)|(?<![\w-])--?\w[\w-]* (?=[^\s-])")  # (30 s), -H d1
 MORE = " ..."  # behind what was cut
 LEAST = 16  # columns of text beside an indentation; with fewer there is no indentation
 
@@ -60,6 +61,19 @@ def wrapped(prefix, text, columns, following=None):
     return [*rows, row]
 
 
+def kept_together(text):
+    """Return a text with a NUL for each blank at which it is not broken: :func:`spaced` after it.
+
+    Such blanks are in short brackets, and between an option and what it takes.
+    """
+    return TOGETHER.sub(lambda found: found[0].replace(" ", "\0"), text)
+
+
+def spaced(rows):
+    """Return rows of such a text as they are shown."""
+    return [row.replace("\0", " ") for row in rows]
+
+
 def joined(pieces, between):
     """Return the words of pieces, see `fitted`, that are not empty."""
     return between.join(words for words, *_ in pieces if words)
@@ -68,8 +82,9 @@ def joined(pieces, between):
 def fitted(pieces, between, columns):
     """Join pieces to a row of so many columns at most, without a word that is cut.
 
-    A piece is (words, when, others): in a row that is too long it becomes `others`, the piece with
-    the lowest `when` first; 0 is never. What is still too long ends after a whole word.
+    A piece is (words, when, others): in a row that is too long it becomes `others`, which may be a
+    piece, too; the piece with the lowest `when` first; 0 is never. What is still too long ends
+    after a whole word.
     """
     pieces = list(pieces)
     while True:
@@ -78,7 +93,8 @@ def fitted(pieces, between, columns):
         if width(row) <= columns or not may_go:
             return whole_words(row, columns)
         first = min(may_go, key=lambda piece: piece[1])
-        pieces[pieces.index(first)] = (first[2], 0, "")
+        others = first[2]
+        pieces[pieces.index(first)] = others if isinstance(others, tuple) else (others, 0, "")
 
 
 def whole_words(text, columns):

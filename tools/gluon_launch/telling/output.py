@@ -3,6 +3,7 @@
 import collections
 import os
 import re
+import shutil
 import signal
 import sys
 import time
@@ -11,7 +12,7 @@ from gluon_launch.job.job import ROLES
 from gluon_launch.telling import colour
 from gluon_launch.telling.agreement import AGREE, Agreement
 from gluon_launch.telling.bottom import DRAWN_S, Bottom
-from gluon_launch.telling.columns import LEAST, whole_words, width, wrapped
+from gluon_launch.telling.columns import LEAST, kept_together, spaced, whole_words, width, wrapped
 from gluon_launch.telling.last_words import MOST
 from gluon_launch.telling.progress import is_bar
 from gluon_launch.telling.writer import Writer
@@ -38,6 +39,16 @@ def open_streams():
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         if hasattr(getattr(sys, name), "reconfigure"):  # not in a notebook
             getattr(sys, name).reconfigure(errors="backslashreplace")
+
+
+def mistake(text, color="auto"):
+    """Return `program: error: …` as it is for standard error: red, and whole words in a row."""
+    if colour.is_wanted(color, sys.stderr, os.environ):
+        text = text.replace("error:", colour.painted("error:", colour.RED), 1)
+    if not colour.is_terminal(sys.stderr, os.environ):
+        return text
+    columns = shutil.get_terminal_size().columns
+    return "\n".join(spaced(wrapped("", kept_together(text.rstrip("\n")), columns))) + "\n"
 
 
 def _same_file(one, other):
@@ -104,7 +115,7 @@ class Console:
         self._last = collections.deque(maxlen=MOST + ABOVE)
         self._bottom, self._agreement, self._drawn_at = None, None, 0
         if progress:
-            self._bottom = Bottom(sys.stderr, lambda *how: progress.rows(time.monotonic(), *how))
+            self._bottom = Bottom(sys.stderr, self._rows)
             self._agreement = Agreement(progress.num_workers)
 
     def line(self, process, stream, text, end="\n"):
@@ -138,6 +149,11 @@ class Console:
                 return
             self._drawn[process.name] = now
         self._show(process, stream, text)
+
+    def _rows(self, *how):
+        """Return the rows at the bottom; while the processes end, no bar says how far they are."""
+        rows = self.progress.rows(time.monotonic(), *how)
+        return rows[:1] if self.is_stopping else rows
 
     def _is_our_doing(self, text):
         return self.is_stopping and STOPPED.fullmatch(text)

@@ -7,14 +7,18 @@ from typing import Optional
 from gluon_launch.telling.columns import fitted, joined, width
 
 SPEED = re.compile(r"Epoch ?\[(\d+)\] Batch ?\[(\d+)[^\]]*\]\s+Speed: (\d+(?:\.\d+)?) samples/sec")
+TIME = r"\d+(?::\d+)*"
 # what: 12%|███   | 12/100 [00:10<01:20,  1.10batch/s]; or 1.35s/batch, if it is slow
 BAR = re.compile(
     r"(?:(?P<what>.*?): )? *(?P<percent>\d+)%\|.*\| *(?P<done>\S+/\S+) "
-    r"\[[\d:]+<(?P<left>[\d:?]+)(?:, +(?P<rate>[\d.]+ ?[^\s\],]+))?[^\]]*\]"
+    rf"\[(?P<spent>{TIME})<(?P<left>\?|{TIME})(?:, +(?P<rate>[\d.]+ ?[^\s\],]+))?[^\]]*\]"
 )
+EPOCH = re.compile(r"(?i)\bepoch\W*\d+(?:.*\((\d+) of (\d+)\))?")  # in a bar's words
 BAR_RATE = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?: ?(?P<unit>[^\d\s/]+)/s|s/(?P<slow>\S+))")
 SAMPLES = "samples"  # the unit of rates that can be added up
-SLOW = re.compile(r"worker (\d+) takes .*: all wait for it")  # of gluon_dist's own programs
+# Of the training program's own lines.
+SLOW = re.compile(r"worker (\d+) takes .*: all wait for it")
+RECOVERED = re.compile(r"worker \d+ keeps up with the others again")
 # What is said of a phase where there is no room for all of it.
 SHORTER = (
     (re.compile("no output yet: Python and MXNet are being loaded"), "loading MXNet"),
@@ -22,6 +26,7 @@ SHORTER = (
     (re.compile("no output yet: all workers have found each other"), "no output yet"),
     (re.compile("(waiting for .*) to import MXNet and make its store"), r"\1"),
     (re.compile("all workers have ended: ending the rest"), "ending the rest"),
+    (re.compile("stopping: .* for (.*) to save and end"), r"stopping \1"),
 )
 MOST_ROWS = 8  # of workers
 MOST_HOSTS = 4  # that are named
@@ -39,6 +44,7 @@ class Row:
     percent: Optional[int] = None  # with the rest: None if it is no bar like tqdm's
     what: str = ""
     done: str = ""
+    spent: str = ""
     left: str = ""
     rate: str = ""
 
@@ -46,6 +52,25 @@ class Row:
         """Return how far it is: by the first number in its words, such as that of an epoch."""
         number = re.search(r"\d+", self.what)
         return int(number[0]) if number else -1, -1 if self.percent is None else self.percent
+
+    def time_left(self):
+        """Return how long it lasts still, in words, and in fewer; "" for what is not known.
+
+        That is the time of all epochs where the bar tells their number (tests between them are not
+        counted), else of this one.
+        """
+        if self.percent is None or "?" in self.left:
+            return "", ""
+        left = seconds(self.left) if self.percent < 100 else 0
+        epoch = EPOCH.search(self.what)
+        if epoch and epoch[1]:
+            following = max(0, int(epoch[2]) - int(epoch[1]))
+            left += following * (seconds(self.spent) + left)
+            epoch = None
+        if not left and self.percent == 100:
+            return "", ""
+        words = f"{clock(left)} left"
+        return words + " in this epoch" * bool(epoch), words
 
     def is_near(self, other):
         """Return whether another bar is of the same kind, and nearly as long."""
@@ -93,6 +118,8 @@ class Progress:
         found = SLOW.search(text)
         if found:
             self.slow = int(found[1])
+        elif RECOVERED.search(text):
+            self.slow = None
         found = BAR.match(text)
         if found:
             fields = found.groupdict("")
@@ -168,11 +195,10 @@ class Progress:
             pieces.append((row.text, 0, ""))
         else:
             plain = re.sub(r" *\([^)]*\)", "", row.what)
-            time = row.left[row.left.startswith("0") :]
-            left = f"{time} left" if "?" not in time and row.percent < 100 else ""
+            left, shorter_left = row.time_left()
             rate = _rate(rows) if len(rows) < len(bars) or not self._speed(bars) else ""
             pieces += [(row.what, IN_BRACKETS, plain), ("", BAR_FIRST, ""), (row.done, COUNT, "")]
-            pieces += [(rate, RATE, ""), (left, TIME_LEFT, "")]
+            pieces += [(rate, RATE, ""), (left, IN_BRACKETS, (shorter_left, TIME_LEFT, ""))]
         first = max(bars.values(), key=Row.place)
         if self.slow in ranks:
             pieces.append(("<- the others wait", 0, ""))
@@ -194,7 +220,7 @@ class Progress:
             return ""
         speed = sum(speeds.values()) * self.num_workers / len(speeds)
         about = "~" if len(speeds) < self.num_workers else ""
-        return f"{about}{speed:.0f} samples/s"
+        return f"{about}{speed:.0f} samples/s{' in all' * (self.num_workers > 1)}"
 
 
 def shorter(phase):
@@ -243,6 +269,14 @@ def ranges(ranks):
         else:
             found.append([rank, rank])
     return ", ".join(f"{first}" if first == last else f"{first}-{last}" for first, last in found)
+
+
+def seconds(time):
+    """Return the seconds of a time such as `01:23` or `2:01:23`."""
+    number = 0
+    for part in time.split(":"):
+        number = 60 * number + int(part)
+    return number
 
 
 def clock(seconds):

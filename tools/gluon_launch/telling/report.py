@@ -1,6 +1,8 @@
 """The last thing on the screen: what ended the job, and what to do about it."""
 
 import re
+import shlex
+import sys
 import time
 
 from gluon_launch.job.advice import anything, fitting
@@ -10,6 +12,10 @@ from gluon_launch.telling.progress import workers
 
 # a file or a module was not found, or could not be opened
 MISSING = re.compile(r"(?i)no module named|no such file|not found|can(not|'t) open")
+# What our own programs say of the command that resumes.
+OPTION = re.compile(r"(--\S+) \S+(?= goes on from it$)")
+SAME = "the same command goes on from it"
+SCRIPT_END = re.compile(r"(?<=\.py)(?=\s|$)")
 OF_SAVING = re.compile(r"(?i)\b(saved|resum|go(es)? on)")
 LAST = 4  # lines of a worker that may tell what it has saved
 LONGEST = 400  # characters shown of a line
@@ -40,11 +46,7 @@ def explain(failure, way, log=None, left_out=None, members=(), repeats=True):
     lines = [str(failure)]
     member, said = failure.member, str(failure)
     if member:
-        lines = [failure.subject()]
-        if member.ended:
-            clock = time.strftime("%H:%M:%S", time.localtime(member.ended))
-            ran = member.ended - (member.started or member.ended)
-            lines[0] += f", at {clock} after {ran:.1f} s"
+        lines = [failure.subject() + _when_ended(member)]
         last, is_error = member.said.worth_showing()
         if last and repeats:
             where = " on standard error" if is_error else ""
@@ -67,7 +69,15 @@ def explain(failure, way, log=None, left_out=None, members=(), repeats=True):
     return "\n".join(lines)
 
 
-def verdict(failure, members, is_check=False, cause=""):
+def _when_ended(member):
+    """Return when a process ended, and after how long; "" if that is not known."""
+    if not member.ended:
+        return ""
+    clock = time.strftime("%H:%M:%S", time.localtime(member.ended))
+    return f", at {clock} after {member.ended - (member.started or member.ended):.1f} s"
+
+
+def verdict(failure, members, is_check=False, tells_when=False):
     """Return what became of the job, in a line: the last one on a terminal."""
     status = f"status {failure.status}"
     if is_check:
@@ -83,9 +93,9 @@ def verdict(failure, members, is_check=False, cause=""):
         and not _failed_alike(member, failure.member)
     ]
     what = "stopped after saving, with" if failure.status == SAVED else "failed with"
-    why = f": {cause}" if cause else ""
+    when = _when_ended(failure.member) if tells_when else ""
     also = f"; {workers(stopped)} {'were' if len(stopped) > 1 else 'was'} stopped"
-    return f"the job {what} {status}{why}{also if stopped else ''}"
+    return f"the job {what} {status}{when}{also if stopped else ''}"
 
 
 def _failed_alike(member, other):
@@ -99,3 +109,22 @@ def how_to_go_on(members):
     first = min(workers, key=lambda member: member.process.rank)
     lines = first.said.last(LAST)  # behind it there may be a bar that was cut
     return next((shortened(line) for line in lines if OF_SAVING.search(line)), "")
+
+
+def command_to_go_on(line, command):
+    """Return the command line that resumes a job, as this launcher's was typed.
+
+    `line` is what a worker said of it; "" if that is none of our programs' or if their option
+    cannot be put into the command.
+    """
+    typed = getattr(sys, "orig_argv", [sys.executable, *sys.argv])
+    own = typed[: len(typed) - len(command)]
+    text = command[0] if len(command) == 1 else shlex.join(command)
+    found = OPTION.search(line)
+    if [*own, *command] != typed or not (found or line.endswith(SAME)):
+        return ""
+    if found and found[0] not in text:
+        text, count = SCRIPT_END.subn(f" {found[0]}", text, 1)
+        if not count or text.count(found[1]) > 1:
+            return ""
+    return f"{shlex.join(own)} {shlex.quote(text) if len(command) == 1 else text}"

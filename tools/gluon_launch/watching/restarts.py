@@ -4,10 +4,10 @@ import signal
 from dataclasses import dataclass, replace
 from typing import Optional
 
-from gluon_launch.job.statuses import SAVED, USAGE
+from gluon_launch.job.statuses import SAVED, USAGE, describe
 from gluon_launch.telling.agreement import ERROR
 from gluon_launch.telling.hints import HOW_TO_GO_ON
-from gluon_launch.telling.report import explain, how_to_go_on, verdict
+from gluon_launch.telling.report import command_to_go_on, explain, how_to_go_on, verdict
 from gluon_launch.watching.attempt import Attempt
 from gluon_launch.watching.outcome import Failure
 
@@ -169,29 +169,40 @@ def conclude(session, failure, words="", members=()):
     record.write(status=failure.status, cause=told(), ended=world.time())
     console.end_progress()
     is_above = member and console.stand_above(member.process, member.said.worth_showing()[0])
-    text = told(repeats=not is_above)
+    text, resuming = told(repeats=not is_above), ""
     if console.has_frames and failure.kind == "asked":
-        text = at_terminal(text, members, record.folder)
+        text, resuming = at_terminal(text, members, record.folder, job.command)
     elif console.has_frames:
-        cause = member.said.cause(member.status or 0) if is_above else ""
-        cause = console.cut(ERROR.sub("", cause))
-        text += f"\n{verdict(failure, members, job.options.check, cause)}"
+        cause = ERROR.sub("", member.said.cause(member.status or 0)) if is_above else ""
+        is_first = bool(cause) and cause not in str(failure)
+        if is_first:
+            first = console.cut(f"{member.process} on {member.process.host}: {cause}")
+            how = [str(failure)] * (str(failure) != describe(failure.status))
+            text = "\n".join([first, *how, *text.split("\n")[1:]])
+        text += f"\n{verdict(failure, members, job.options.check, is_first)}"
     console.say(text, sign="asked" if failure.kind == "asked" else "bad")
+    if resuming:  # as it is, in one piece: to be copied
+        console.pass_on("err", console.mask(resuming) + "\n")
     return failure.status
 
 
-def at_terminal(text, members, folder):
-    """Return what is told of a stop that was asked for, to whoever sits at a terminal."""
-    lines = text.replace("stopped by SIGINT", "stopped by Ctrl-C", 1).split("\n")
+def at_terminal(text, members, folder, command):
+    """Return what is told of a stop that was asked for, to whoever sits at a terminal.
+
+    With it comes the command line that resumes the job, "" if it is not known.
+    """
+    resuming, lines = "", text.replace("stopped by SIGINT", "stopped by Ctrl-C", 1).split("\n")
     last = [f"the logs are in {folder}"] if folder else []
     if lines[0].endswith(f": {NONE_SAVED}"):
         lines[0] = lines[0][: -len(f": {NONE_SAVED}")]
         last.insert(0, "nothing was saved on request")
     elif lines[0].endswith(f": {ALL_SAVED}"):
         lines = [line for line in lines if line != f"hint: {HOW_TO_GO_ON}"]
-        last.insert(0, how_to_go_on(members))
+        said = how_to_go_on(members)
+        resuming = command_to_go_on(said, command)
+        last.append("to go on:" if resuming else said)
     closing = "; ".join(filter(None, last))
-    return "\n".join([*lines, closing] if closing else lines)
+    return "\n".join([*lines, closing] if closing else lines), resuming
 
 
 def pause(seconds, requests, world):

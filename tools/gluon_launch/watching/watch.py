@@ -4,7 +4,7 @@ import queue
 import re
 import signal
 
-from gluon_launch.job.statuses import UNREACHABLE, USAGE
+from gluon_launch.job.statuses import SAVED, UNREACHABLE, USAGE
 from gluon_launch.remote.protocol import SILENCE_S
 from gluon_launch.starting import allocation
 from gluon_launch.telling.progress import workers
@@ -98,6 +98,10 @@ class Watch:
     def ending(self):
         """Return what the end of a try waits for."""
         ranks = [member.process.rank for member in self.members.living("worker")]
+        failure = self.outcome.failure
+        if ranks and failure and (failure.kind == "asked" or failure.status == SAVED):
+            grace = self.job.options.grace
+            return f"stopping: up to {grace:g} s for {workers(ranks)} to save and end"
         if ranks:
             return f"waiting for {workers(ranks)} to end"
         return "all workers have ended: ending the rest"
