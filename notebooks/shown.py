@@ -22,6 +22,7 @@ INKS = {
     "gd": ("#b3261e", "#ff8f87"),  # lines that go
 }
 DARK_PAGES = '[data-jp-theme-light="false"]', '[data-theme="dark"]', ".vscode-dark"
+OPTION = re.compile(r"(?<!\S)--?\w[\w-]*")  # of a command: not broken at its hyphens
 # A docstring of more than three lines: its first line, and the rest.
 DOCSTRING = re.compile(
     r'^( *<span class="sd">"""(?!.*"""</span>).*\n)'
@@ -72,5 +73,6 @@ def command_box(command):
     """Return a command in a box: a click selects it whole, and the site has a button to copy it."""
     look = "border-left:4px solid #0072B2;white-space:pre-wrap;overflow-wrap:anywhere;"
     look += "padding-right:48px;font-size:13px;user-select:all"  # room for the site's copy button
-    box = f'<pre class="shown" style="{look}">{html.escape(command, quote=False)}</pre>'
+    text = OPTION.sub(r'<span style="white-space:nowrap">\g<0></span>', html.escape(command, False))
+    box = f'<pre class="shown" style="{look}">{text}</pre>'
     return Shown(f'{style_of_code()}<div><div class="highlight">{box}</div></div>', command)

@@ -93,9 +93,10 @@ def test_shown_code_is_its_source_where_there_are_no_pages():
 
 
 def test_a_command_is_its_own_text_and_a_click_selects_it():
-    box = command_box("python a.py 'x < 1'")
-    assert repr(box) == "python a.py 'x < 1'"
-    assert "user-select:all" in box.page and ">python a.py 'x &lt; 1'</pre>" in box.page
+    box = command_box("python a.py 'x < 1' --num-epochs 3")
+    assert repr(box) == "python a.py 'x < 1' --num-epochs 3"
+    assert "user-select:all" in box.page and ">python a.py 'x &lt; 1' <span" in box.page
+    assert '<span style="white-space:nowrap">--num-epochs</span> 3</pre>' in box.page
 
 
 def test_a_command_that_runs_is_shown_as_one_types_it(monkeypatch, capsys):
