@@ -128,9 +128,9 @@ def ssh_hosts(count, rate=None):
     name = f"notebook-{os.getpid()}"
     cluster = ("python", "tools/cluster.py", "--name", name)
     limit = ["--rate", rate] if rate else []
-    status, _ = run_quietly(*cluster, "up", "--hosts", count, *limit)
+    status, lines = run_quietly(*cluster, "up", "--hosts", count, *limit)
     if status:
-        print("No ssh hosts can be made here (that needs root on Linux): all runs on this machine.")
+        print(f"No ssh hosts can be made here ({lines[-1]}): all runs on this machine.")
         yield ["--launcher", "local"]
         return
     try:
