@@ -55,7 +55,8 @@ def update_time(path):
             line = rf"Takes about {minutes} minute{plural}\g<1>{date}"
             cell.source = TAKES.sub(line, cell.source)
     nbformat.write(notebook, path)
-    return f"{path.name}: {minutes} min, {path.stat().st_size // 1000} kB"
+    hosts = ", without ssh hosts: its text tells of them" * ("No ssh hosts can be made" in said)
+    return f"{path.name}: {minutes} min, {path.stat().st_size // 1000} kB{hosts}"
 
 
 if __name__ == "__main__":

@@ -33,10 +33,12 @@ def refresh(*words):
 
 def test_outputs_are_kept_and_the_time_is_brought_up_to_date(notebook, tmp_path):
     path = notebook(
-        "import os; print(os.environ['TUTORIAL_DATA'])\nprint('Took 1 minute on 2021-02-03')"
+        "import os; print(os.environ['TUTORIAL_DATA'])\nprint('Took 1 minute on 2021-02-03')\n"
+        "print('No ssh hosts can be made here (no root): all runs on this machine.')"
     )
     done = refresh("--data", tmp_path, path)
     assert done.returncode == 0, done.stderr
+    assert "it.ipynb: 1 min, 0 kB, without ssh hosts" in done.stdout
     text, code = nbformat.read(path, as_version=4).cells
     assert code.outputs[0].text.startswith(str(tmp_path))
     assert text.source == TAKES.replace("9 minutes", "1 minute").replace("2020-01-01", "2021-02-03")

@@ -241,13 +241,13 @@
   const lanesOf = (s) => LANES.filter(([lane]) => (isSlowed(s) || !lane.startsWith("slow")) &&
     (s.hosts > 1 || lane === "worker"));
 
-  /* Draw the given lanes of a step from a height on, in rows so high. Only what may move has a key. */
-  function bars(s, lanes, left, top, row, scale, isNow) {
+  /* Draw the lanes of a step from a height on, in rows so high. Only what may move has a key. */
+  function bars(s, left, top, row, scale, isNow) {
     const intervals = joined(stepModel.timeline(s));
     const [height, middle] = [row - 7 + (row < ROW ? 3 : 0), row / 2 + (row < ROW ? 3 : 2)];
     let inner = "";
     let numbers = "";
-    lanes.forEach(([lane, words], i) => {
+    lanesOf(s).forEach(([lane, words], i) => {
       const y = top + i * row;
       let end = left;
       inner += text(left - 6, y + middle, s.is_ring && lane === "server" ? "adds" : words, 'text-anchor="end"');
@@ -300,12 +300,12 @@
     const stepA = a ? stepModel.seconds(a) : 0;
     const isGhost = !a && before && before.step / step < 4 && step / before.step < 4;
     const most = Math.max(step, stepA, isGhost ? before.step : 0);
-    const lanes = LANES.filter((lane) => [s, ...(a ? [a] : [])].some((of) => lanesOf(of).includes(lane)));
-    const left = lanes.length > 4 ? 96 : 78;
+    const racers = a ? [["a", a, stepA], ["b", s, step]] : [["b", s, step]];
+    const left = racers.some(([, of]) => isSlowed(of)) ? 96 : 78;
     const scale = (width - left - 12) / most;
     const [row, top] = [a ? RACE_ROW : ROW, 20];
-    const high = lanes.length * row + (a ? 24 : 0);
-    const bottom = top + (a ? 2 * high - 12 : high);
+    const highs = racers.map(([, of]) => lanesOf(of).length * row + (a ? 24 : 0));
+    const bottom = top - (a ? 12 : 0) + highs.reduce((all, high) => all + high);
     let inner = '<defs><pattern id="step-stripes" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">' +
       '<path d="M1 0V6" class="stripe"/></pattern></defs>';
     for (const at of ticks(most, width / 90)) {
@@ -316,17 +316,17 @@
     }
     const alone = s.forward + s.backward + s.update;
     if (a) {
-      [["a", a, stepA], ["b", s, step]].forEach(([name, of, length], i) => {
-        const y = top - 4 + i * high;
+      racers.forEach(([name, of, length], i) => {
+        const y = top - 4 + i * highs[0];
         inner += text(left - 6, y + 4, `${name.toUpperCase()}: ${time(length)}`, 'text-anchor="end" class="name"') +
           `<path class="track" d="M${left} ${y}h${(length * scale).toFixed(1)}"/>` +
           `<circle class="ball" data-ball="${name}" cx="${left}" cy="${y}" r="5"/>` +
-          bars(of, lanes, left, y + 12, row, scale, name === "b").join("");
+          bars(of, left, y + 12, row, scale, name === "b").join("");
       });
     } else {
-      const [shapes, numbers] = bars(s, lanes, left, top, row, scale, true);
+      const [shapes, numbers] = bars(s, left, top, row, scale, true);
       inner += shapes;
-      if (isGhost) inner += ghost(before.s, lanes, left, top, scale);
+      if (isGhost) inner += ghost(before.s, lanesOf(s), left, top, scale);
       if (alone < step * 0.995) {
         const x = left + alone * scale;
         const isRight = x > width / 2;
