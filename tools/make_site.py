@@ -59,7 +59,8 @@ TRY, TRY_TREE = "<!-- to try out -->", "<!-- to try out: tree -->"  # in the fro
 ORPHAN = "---\norphan: true\n---\n"  # a page that no other comes before or after
 FILES = "<!-- files -->"  # in the page of source files
 ARCHIVE = "lesson.tar.gz"  # the project, to download from the site
-GET_IT = f'Download <a href="{ARCHIVE}">{ARCHIVE}</a> (1 MB). On Linux (x86-64), in the folder that holds it, type:'
+GET_IT = f"""\
+Download <a href="{ARCHIVE}">{ARCHIVE}</a> (1 MB). On Linux (x86-64), in its folder, type:"""
 LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[)#])")
 SHOWN = re.compile(r"(\S+, from line \d+):\s*")  # what helpers.show prints above source code
 LANGUAGES = {".py": "python", ".sbatch": "bash", ".qsub": "bash", ".sh": "bash"}

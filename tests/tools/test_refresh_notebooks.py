@@ -38,7 +38,7 @@ def test_outputs_are_kept_and_the_time_is_brought_up_to_date(notebook, tmp_path)
     )
     done = refresh("--data", tmp_path, path)
     assert done.returncode == 0, done.stderr
-    assert "it.ipynb: 1 min, 0 kB, without ssh hosts" in done.stdout
+    assert "it.ipynb: 1 min, 1 kB, without ssh hosts" in done.stdout
     text, code = nbformat.read(path, as_version=4).cells
     assert code.outputs[0].text.startswith(str(tmp_path))
     assert text.source == TAKES.replace("9 minutes", "1 minute").replace("2020-01-01", "2021-02-03")
