@@ -107,8 +107,11 @@ class Cluster:
         path = self.folder / "lock"
         with contextlib.ExitStack() as stack:
             while True:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                with contextlib.suppress(FileNotFoundError):  # whoever held it has removed it
+                if self.folder.is_file():
+                    raise Problem(f"{self.folder} is a file, where the cluster's folder goes: rename it")
+                # whoever held it has removed it, even while mkdir looked at it
+                with contextlib.suppress(FileNotFoundError, FileExistsError):
+                    self.folder.mkdir(parents=True, exist_ok=True)
                     file = stack.enter_context(open(path, "w", encoding="utf-8"))
                     fcntl.flock(file, fcntl.LOCK_EX)
                     if os.path.samestat(os.fstat(file.fileno()), path.stat()):

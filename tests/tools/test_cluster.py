@@ -59,12 +59,12 @@ def test_a_host_has_its_own_name_home_and_processes(hosts):
 
 
 def _hold_often(name, holders, met):
-    for _ in range(60):
+    for _ in range(500):
         with cluster_network.Cluster(name).locked():
             with holders.get_lock():
                 holders.value += 1
             met.value = max(met.value, holders.value)
-            time.sleep(0.0005)
+            time.sleep(0.0001)
             with holders.get_lock():
                 holders.value -= 1
 
