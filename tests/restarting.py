@@ -23,7 +23,7 @@ OPTIONS = (
 )
 # fmt: on
 GLOBAL_BATCH = 48
-SLOW = {"TINY_PAUSE": "0.3"}  # the program's environment, to hit it within a step
+SLOW = {"TINY_PAUSE": "0.6"}  # the program's environment, to hit it within a step
 ENVIRONMENT = {"OMP_NUM_THREADS": "1"}
 
 

@@ -295,9 +295,15 @@ class Cluster:
         """Kill the holders: the kernel removes their namespaces and all processes in them."""
         # Else the link went with the switch, and may be another cluster's by now.
         is_wired = self.has_wired or ("link" in self.state and "switch" in self.living())
+        firsts = {}  # process 1 of each host, which ends after all others there
         for name in self.living():
-            os.kill(self.state["holders"][name][0], signal.SIGKILL)
-        while self.living():
+            holder = self.state["holders"][name][0]
+            children = pathlib.Path(f"/proc/{holder}/task/{holder}/children")
+            with contextlib.suppress(OSError):
+                pids = map(int, children.read_text(encoding="utf-8").split())
+                firsts.update((pid, born(pid)) for pid in pids)
+            os.kill(holder, signal.SIGKILL)
+        while self.living() or any(start and born(pid) == start for pid, start in firsts.items()):
             time.sleep(0.02)
         if is_wired:
             self.has_wired = False

@@ -272,7 +272,7 @@ def test_an_interrupt_lets_the_checkpoint_be_written_to_its_end(tmp_path):
         # In the background of a shell script, as these tests may be, it would be ignored.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    end = time.monotonic() + 60
+    end = time.monotonic() + 200
     while not (tmp_path / ".model.saving").is_dir() and time.monotonic() < end:
         time.sleep(0.001)
     process.send_signal(signal.SIGINT)

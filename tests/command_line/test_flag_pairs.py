@@ -113,7 +113,7 @@ def try_words(tmp_path_factory):
     shutil.copytree(case / "out", files / "out")
     yield run
     server.stdin.close()
-    assert server.wait(10) == 0
+    assert server.wait(60) == 0
 
 
 @pytest.mark.timeout(300 + 10 * CASES)

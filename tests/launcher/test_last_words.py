@@ -105,7 +105,7 @@ time.sleep(60)
 @pytest.mark.parametrize("first", ["", "gluon_dist, "])  # MXNet's servers, and ours
 def test_a_stall_shows_the_stacks_of_those_who_do_not_only_wait(tmp_path, first):
     (tmp_path / "p.py").write_text(WAITING.format(first=first))
-    options = ("--no-check", "--stall-timeout", 1.5, "--job-dir", tmp_path / "logs")
+    options = ("--no-check", "--stall-timeout", 10, "--job-dir", tmp_path / "logs")
     job = launch(tmp_path, "-n", 1, *options, "python", "p.py", cwd=tmp_path)
     assert job.status == 124
     assert 'p.py", line 12 in <module>' in job.text(), job.text()

@@ -99,10 +99,12 @@ def test_nobody_sees_a_secret(tmp_path):
     secret = "kB7-very-secret"
     ours = f"DB_PASSWORD:{secret}2"  # as it was typed
     options = ("--env", "TOKEN", "--env-worker", ours, "--job-dir", tmp_path / "l")
-    command = "echo I have $TOKEN and $DB_PASSWORD; echo $TOKEN >&2; sleep 2; exit 3"
+    command = "echo I have $TOKEN and $DB_PASSWORD; echo $TOKEN >&2; "
+    command += f"until [ -e {tmp_path}/seen ]; do sleep 0.1; done; exit 3"
     job = Job(tmp_path, "-n", 1, "--no-check", *options, command, env={"TOKEN": secret})
     job.wait_for("I have")
     seen = commands()
+    (tmp_path / "seen").touch()
     assert ours in seen
     seen = seen.replace(ours, "")
     assert job.wait() == 3
@@ -145,7 +147,7 @@ def test_only_a_number_makes_ps_lite_verbose(value, shown):
 def test_a_dry_run_shows_no_secret_and_touches_no_host():
     options = ["-n", "2", "-H", "d8,d9", "--dry-run", "--env", "API_KEY=abcdef"]
     command = [*LAUNCH, *options, "python", "x.py", "--password", "hunter22", "a b"]
-    out = subprocess.run(command, check=True, text=True, capture_output=True, timeout=10).stdout
+    out = subprocess.run(command, check=True, text=True, capture_output=True, timeout=60).stdout
     assert "abcdef" not in out
     assert "hunter22" not in out
     assert 'API_KEY="$API_KEY" ' in out

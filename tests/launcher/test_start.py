@@ -13,12 +13,12 @@ TIME_BUDGET_S = 25
 
 def test_a_stall_prints_the_stacks(tmp_path):
     (tmp_path / "wait.py").write_text("import time\ndef waits():\n    time.sleep(60)\nwaits()\n")
-    options = ["--stall-timeout", 1.5, "--job-dir", tmp_path / "logs"]
+    options = ["--stall-timeout", 6, "--job-dir", tmp_path / "logs"]
     job = launch(
         tmp_path, "-n", 1, "--no-check", *options, f"true; python {tmp_path}/wait.py; true"
     )
     assert job.status == 124
-    assert "--stall-timeout: no output from any process for 1.5 s" in job.last_words()
+    assert "--stall-timeout: no output from any process for 6 s" in job.last_words()
     assert 'wait.py", line 3 in waits' in (tmp_path / "logs" / "worker-0.log").read_text()
 
 

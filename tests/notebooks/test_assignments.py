@@ -125,7 +125,7 @@ while True:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_nbgrader_grades_what_is_right_in_copies_that_lack_or_take_something(tmp_path):
     course = tmp_path / "course"
     subprocess.run(["make", "-s", "assignments", f"COURSE={course}"], cwd=ROOT, check=True)
@@ -137,7 +137,7 @@ def test_nbgrader_grades_what_is_right_in_copies_that_lack_or_take_something(tmp
     hand_in(course, "greedy", {0: MEMORY, 1: OUTPUT, 2: right[2]})
     hand_in(course, "endless", {0: "\nwhile True:\n    pass", 1: PROCESSES, 2: right[2]})
     limits = "--RunWithinLimits.memory_gb=2", "--RunWithinLimits.processes=60"
-    short = "--student=endless", "--ExecutePreprocessor.timeout=20"
+    short = "--student=endless", "--ExecutePreprocessor.timeout=45"
     told = nbgrader(course, "autograde", NAME, *short, *limits)
     told += nbgrader(course, "autograde", NAME, *limits)  # the others, with the time of the course
     nbgrader(course, "generate_feedback", NAME)

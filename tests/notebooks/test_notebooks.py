@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
 from functools import lru_cache
 from pathlib import Path
@@ -28,7 +27,7 @@ PROOFS = Path(__file__).parent / "proofs"
 NOTEBOOKS = sorted(path.name for path in FOLDER.glob("*.ipynb"))
 QUICKEST = "02"
 LARGEST = 300_000  # bytes
-RUN_LIMIT_S = 900  # of one notebook: three times what two idle cores need at most
+RUN_LIMIT_S = 1800  # of one notebook: six times what two idle cores need at most
 MACHINE_PATH = re.compile(
     r"(?<![\w.])/(?:work|home|root|tmp|usr|opt|mnt|Users|builds?)/|site-packages"
 )
@@ -163,6 +162,9 @@ def executed(name):
 def run_in(folder, name):
     notebook = with_answers(with_proof(nbformat.read(FOLDER / name, as_version=4), name))
     for cell in code_cells(notebook):
+        # Where other tests keep the processors busy, MXNet is silent for longer while it loads.
+        cell.source = cell.source.replace("STALL_S = 15 ", "STALL_S = 40 ")
+        cell.source = cell.source.replace('("--stall-timeout", 30)', '("--stall-timeout", 60)')
         cell.update(outputs=[], execution_count=None)
     nbformat.write(notebook, folder / name)
     environ = {k: v for k, v in os.environ.items() if not k.startswith(("DMLC_", "TUTORIAL_"))}
@@ -418,7 +420,7 @@ def test_jupyterlab_opens_on_the_notebooks(tmp_path):
 
 def ask_jupyter(what, log, process):
     """The text of a page of the server, which tells its address before it listens there."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 200
     while True:
         address = re.search(r"(http://127\.0\.0\.1:\d+)/\S*\?token=(\w+)", log.read_text())
         if address:
@@ -426,7 +428,7 @@ def ask_jupyter(what, log, process):
             try:
                 with urllib.request.urlopen(url, timeout=20) as answer:
                     return answer.read().decode()
-            except urllib.error.URLError:
+            except OSError:
                 pass
         assert process.poll() is None and time.monotonic() < end, log.read_text()
         time.sleep(0.1)

@@ -38,6 +38,6 @@ def program_of(folder):
     ids=["content", "name", "new file", "no Python", "none"],
 )
 def test_a_copy_of_the_program_with_another_file_is_another_version(tmp_path, change, is_seen):
-    copy = shutil.copytree(PROGRAM, tmp_path / "copy")
+    copy = shutil.copytree(PROGRAM, tmp_path / "copy", ignore=shutil.ignore_patterns("__pycache__"))
     change(copy)
     assert (program_of(copy) != versions.versions()["program"]) == is_seen

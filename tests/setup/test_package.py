@@ -107,7 +107,7 @@ def test_a_wheel_holds_all_files_of_the_two_packages_and_no_others(metadata):
         path.relative_to(folder).as_posix()
         for name, folder in PACKAGES.items()
         for path in (folder / name).rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
+        if path.is_file() and "__pycache__" not in path.parts
     }
     assert {"gluon_dist/py.typed", "gluon_launch/remote/container.py"} <= files
     assert packed == files

@@ -54,7 +54,8 @@ def violations(page, **options):
 def search(page, words):
     """Return the titles that the site's search finds."""
     page.goto((SITE / "search.html").as_uri() + f"?q={words}")
-    page.wait_for_selector("#search-results li a")
+    found = "document.querySelector('#search-results .search-summary')?.innerText.includes('found')"
+    page.wait_for_function(found)
     return page.locator("#search-results li > a").all_inner_texts()
 
 
@@ -66,7 +67,8 @@ def main():
     found = {}
     with sync_playwright() as playwright:
         # Root may not use Chromium's sandbox.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        options = {"args": ["--no-sandbox"], "timeout": PATIENCE_MS}
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, **options)
         context = browser.new_context(viewport=PHONE)
         for path in paths:
             page = context.new_page()
@@ -74,6 +76,7 @@ def main():
             found[path.relative_to(SITE).as_posix()] = look(page, path)
             page.close()
         page = browser.new_page()
+        page.set_default_timeout(PATIENCE_MS)
         searched = search(page, "staleness")
         browser.close()
     print(json.dumps({"pages": found, "search": searched}, indent=1))
