@@ -108,7 +108,9 @@ class Cluster:
         with contextlib.ExitStack() as stack:
             while True:
                 if self.folder.is_file():
-                    raise Problem(f"{self.folder} is a file, where the cluster's folder goes: rename it")
+                    raise Problem(
+                        f"{self.folder} is a file, where the cluster's folder goes: rename it"
+                    )
                 # whoever held it has removed it, even while mkdir looked at it
                 with contextlib.suppress(FileNotFoundError, FileExistsError):
                     self.folder.mkdir(parents=True, exist_ok=True)

@@ -83,6 +83,16 @@ def test_three_calls_at_once_wait_for_each_other(monkeypatch, tmp_path):
     assert not (tmp_path / ".cluster").exists()
 
 
+def test_a_file_in_the_place_of_the_folder_is_told_and_stays(monkeypatch, tmp_path):
+    monkeypatch.setattr(cluster_network, "ROOT", tmp_path)
+    (tmp_path / ".cluster").mkdir()
+    (tmp_path / ".cluster" / "toy").write_text("mine")
+    guard = cluster_network.Cluster("toy").locked()
+    with pytest.raises(cluster_network.Problem, match="toy is a file, where the cluster"), guard:
+        pass
+    assert (tmp_path / ".cluster" / "toy").read_text() == "mine"
+
+
 def test_up_twice_is_up_once(hosts):
     before = (CLUSTER / "state.json").read_text()
     cluster("up", "--hosts", "2")
