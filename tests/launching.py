@@ -136,7 +136,7 @@ class Job:
         found = set(self.role(name))
         return min(found - {kid for pid in found for kid in children(pid)})
 
-    def left(self, seconds=20):
+    def left(self, seconds=2):
         """What is still there, given a moment to go."""
         end = time.monotonic() + seconds
         while self.processes() and time.monotonic() < end:

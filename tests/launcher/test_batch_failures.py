@@ -46,7 +46,7 @@ def kill(pattern, which=min):
     os.kill(which(found), signal.SIGKILL)
 
 
-def nothing_is_left(job, seconds=60):
+def nothing_is_left(job, seconds=5):
     """No process of it on any host, no job in a queue."""
     assert not job.left(seconds), job.left()
     end = time.monotonic() + 20

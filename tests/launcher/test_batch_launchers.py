@@ -64,7 +64,7 @@ def start(folder, system, *options, cwd=None, **more):
 
 def nothing_is_left(job):
     """No job in a queue, no process of it on any host."""
-    assert not job.left(60), job.left()
+    assert not job.left(5), job.left()
     end = time.monotonic() + 60
     while on_d1("squeue --noheader; qstat"):
         assert time.monotonic() < end, on_d1("squeue; qstat")

@@ -97,11 +97,11 @@ def test_files_have_their_sizes_whatever_their_names(tmp_path):
 
 
 @pytest.mark.long
-def test_looking_at_100000_files_takes_at_most_10_s(tmp_path):
+def test_looking_at_100000_files_takes_at_most_2_s(tmp_path):
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else tmp_path  # a busy disk takes minutes
     make = "for d in $(seq 100); do mkdir $d; (cd $d; seq -f %04g.json 1000 | xargs touch); done"
     with tempfile.TemporaryDirectory(dir=memory) as folder:
-        subprocess.run(["sh", "-c", make], cwd=folder, check=True, timeout=200)
+        subprocess.run(["sh", "-c", make], cwd=folder, check=True, timeout=60)
         began = sum(os.times()[:4])  # of processors, ours and those of rsync: others are busy, too
         assert len(look(folder, options()).sizes) == 100_000
-        assert sum(os.times()[:4]) - began < 10
+        assert sum(os.times()[:4]) - began < 2

@@ -198,7 +198,7 @@ def test_a_shell_does_not_go_on_with_its_next_command(tmp_path):
     job = Job(tmp_path, "-n", 1, "--no-check", "while echo again; do sleep 40; done")
     job.wait_for("[worker 0] again")
     job.popen.send_signal(signal.SIGTERM)
-    assert job.wait(20) == 143
+    assert job.wait(5) == 143
     assert job.out.read_text().count("[worker 0] again") <= 2
 
 
@@ -217,7 +217,7 @@ def test_an_interrupt_after_the_last_worker_only_ends_the_servers(tmp_path):
         time.sleep(0.05)
     time.sleep(2)  # the launcher has heard of it, and has asked the servers to end
     job.popen.send_signal(signal.SIGINT)
-    assert job.wait(20) == 0, job.text()
+    assert job.wait(5) == 0, job.text()
     assert not job.left()
 
 
@@ -265,7 +265,8 @@ def test_an_exception_in_a_thread_of_the_launcher_stops_the_job(tmp_path):
     """Python would print it and go on: without output, or without heartbeats."""
     program = f"import sys, threading\nsys.path.insert(0, {str(ROOT / 'tools')!r})\nimport launch\n"
     program += "import time\nhook = threading.excepthook\ndef fail():\n"
-    program += "    while threading.excepthook is hook:\n        time.sleep(0.1)\n    1 / 0\n"
+    program += "    while threading.excepthook is hook:\n        time.sleep(0.1)\n"
+    program += "    time.sleep(2)\n    1 / 0\n"
     program += "threading.Thread(target=fail).start()\nsys.exit(launch.main())\n"
     (tmp_path / "p.py").write_text(program)
     job = launch(tmp_path, "-n", 1, "sleep 60", program=tmp_path / "p.py", timeout=40)

@@ -147,7 +147,7 @@ def test_only_a_number_makes_ps_lite_verbose(value, shown):
 def test_a_dry_run_shows_no_secret_and_touches_no_host():
     options = ["-n", "2", "-H", "d8,d9", "--dry-run", "--env", "API_KEY=abcdef"]
     command = [*LAUNCH, *options, "python", "x.py", "--password", "hunter22", "a b"]
-    out = subprocess.run(command, check=True, text=True, capture_output=True, timeout=60).stdout
+    out = subprocess.run(command, check=True, text=True, capture_output=True, timeout=10).stdout
     assert "abcdef" not in out
     assert "hunter22" not in out
     assert 'API_KEY="$API_KEY" ' in out

@@ -35,7 +35,7 @@ def unread(folder, *arguments, env=None):
         process.wait()
 
 
-def wait_until_full(pipe, timeout=60):
+def wait_until_full(pipe, timeout=20):
     """Wait until a pipe takes no more."""
     import fcntl
     import termios
@@ -55,7 +55,7 @@ def test_workers_save_when_asked_while_the_screen_blocks(tmp_path, number, block
         wait_until_full(process.stdout)
         time.sleep(blocked_s)
         process.send_signal(number)
-        assert process.wait(90) == 75
+        assert process.wait(60) == 75
     assert (tmp_path / "saved").exists()
 
 
@@ -64,14 +64,14 @@ def test_a_request_to_stop_does_not_wait_for_the_screen(tmp_path, number):
     with unread(tmp_path, "yes $(seq 20)") as process:
         wait_until_full(process.stdout)
         process.send_signal(number)
-        assert process.wait(90) == 128 + number
+        assert process.wait(15) == 128 + number
         assert process.stdout.read(1)  # until here nobody has
     assert f"stopped by {number.name}" in (tmp_path / "err").read_text()
 
 
 def test_a_time_limit_holds_while_the_screen_blocks(tmp_path):
     with unread(tmp_path, "--timeout", 4, "yes $(seq 20)") as process:
-        assert process.wait(90) == 124
+        assert process.wait(35) == 124
     assert "--timeout: not done after 4 s" in (tmp_path / "err").read_text()
 
 
@@ -86,7 +86,7 @@ def test_a_failure_is_noticed_while_the_screen_blocks(tmp_path):
         while not (tmp_path / "told").exists():
             assert time.monotonic() < end, (tmp_path / "err").read_text()
             time.sleep(0.1)
-        assert process.wait(90) == 3
+        assert process.wait(30) == 3
     assert "worker 0 on localhost: ended with status 3" in (tmp_path / "err").read_text()
 
 
@@ -98,7 +98,7 @@ def test_a_lost_supervisor_is_noticed_while_the_screen_blocks(tmp_path):
         wait_until_full(process.stdout)
         (supervisor, *_) = [pid for pid in job.processes() if parent(pid) == process.pid]
         os.kill(supervisor, signal.SIGSTOP)
-        assert process.wait(90) == 255
+        assert process.wait(40) == 255
     assert "not heard of for 10 s" in (tmp_path / "err").read_text()
     assert not job.left(20)
 
@@ -115,7 +115,7 @@ def test_memory_stays_small_while_the_screen_blocks(tmp_path):
         with open(f"/proc/{process.pid}/status") as file:
             (kilobytes,) = [int(line.split()[1]) for line in file if line.startswith("VmHWM")]
         process.terminate()
-        assert process.wait(90) == 143
+        assert process.wait(40) == 143
     assert kilobytes < 100_000
 
 
@@ -137,7 +137,7 @@ def test_a_closed_standard_stream_stops_nothing(tmp_path, closed):
     worker += "kill -TERM $PPID_OF_LAUNCHER; while :; do sleep 0.1; done"
     line = f'PPID_OF_LAUNCHER=$$ exec "$@" {closed}'
     arguments = [*LAUNCH, "--job-dir", "logs", shell(worker0=worker)]
-    done = subprocess.run(["sh", "-c", line, "sh", *arguments], cwd=tmp_path, timeout=90)
+    done = subprocess.run(["sh", "-c", line, "sh", *arguments], cwd=tmp_path, timeout=30)
     assert done.returncode == 75
     assert (tmp_path / "saved").exists()
     kept = json.loads((tmp_path / "logs" / "job.json").read_text())
@@ -149,7 +149,7 @@ def test_a_closed_standard_stream_brings_no_traceback(tmp_path):
         ["sh", "-c", '"$@" >&-', "sh", *LAUNCH, shell(worker0="echo hi; exit 3", other="exit 0")],
         stderr=subprocess.PIPE,
         text=True,
-        timeout=90,
+        timeout=30,
     )
     assert done.returncode == 3
     assert "Traceback" not in done.stderr

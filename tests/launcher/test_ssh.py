@@ -51,7 +51,7 @@ def left_on(name):
     return [line for line in lines if not any(word in line for word in own)]
 
 
-def nothing_left(seconds=30):
+def nothing_left(seconds=3):
     end = time.monotonic() + seconds
     while time.monotonic() < end and (left_on("d1") or left_on("d2")):
         time.sleep(0.1)
@@ -144,7 +144,7 @@ def test_a_killed_launcher_leaves_nothing_on_the_hosts(tmp_path):
     job = start(tmp_path)
     job.popen.kill()
     job.wait()
-    assert nothing_left()
+    assert nothing_left(6)
     assert not job.left()
 
 

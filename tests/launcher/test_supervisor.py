@@ -57,7 +57,7 @@ def test_a_killed_launcher_leaves_nothing(tmp_path):
     job = start(tmp_path)
     job.popen.kill()
     assert job.wait() == -9
-    assert not job.left()
+    assert not job.left(5)
 
 
 def test_a_killed_supervisor_leaves_nothing(tmp_path):
@@ -119,7 +119,7 @@ def test_a_machine_that_stood_still_loses_no_job(tmp_path, is_launcher_first):
         os.kill(pid, signal.SIGCONT)
         time.sleep(0.3)
     assert job.wait(40) == 0, job.text()
-    assert not job.left()
+    assert not job.left(5)
 
 
 def test_what_a_login_shell_had_started_is_none_of_the_jobs(tmp_path):
@@ -165,7 +165,7 @@ def test_the_end_of_a_lost_try_does_not_reach_the_next(tmp_path):
     os.kill(supervisor_and_guard(job)[0], signal.SIGSTOP)
     assert job.wait(60) == 0, job.text()
     assert "restarting (try 2" in job.last_words()
-    assert not job.left()
+    assert not job.left(8)
 
 
 @pytest.mark.parametrize("number", [36_000, 40_000])

@@ -73,7 +73,7 @@ def running(folder, *options, command=UP, **more):
 
 def nothing_is_left(job):
     """No process of it on any host, no application."""
-    assert not job.left(60), job.left()
+    assert not job.left(5), job.left()
     end = time.monotonic() + 20
     while processes_of_hosts() or jobs():
         assert time.monotonic() < end, (processes_of_hosts(), jobs())

@@ -162,9 +162,6 @@ def executed(name):
 def run_in(folder, name):
     notebook = with_answers(with_proof(nbformat.read(FOLDER / name, as_version=4), name))
     for cell in code_cells(notebook):
-        # Where other tests keep the processors busy, MXNet is silent for longer while it loads.
-        cell.source = cell.source.replace("STALL_S = 15 ", "STALL_S = 40 ")
-        cell.source = cell.source.replace('("--stall-timeout", 30)', '("--stall-timeout", 60)')
         cell.update(outputs=[], execution_count=None)
     nbformat.write(notebook, folder / name)
     environ = {k: v for k, v in os.environ.items() if not k.startswith(("DMLC_", "TUTORIAL_"))}

@@ -31,9 +31,7 @@ def test_a_slow_worker_is_told_once_and_the_others_wait_for_it(tmp_path, way):
         for what in ("computing", "waiting")
     )
     assert computed[1] > 1.3 * computed[0] and waited[0] > 2 * waited[1] > 0
-    total = computed + waited
-    assert total[0] == pytest.approx(row["seconds_training"])
-    assert total[1] == pytest.approx(row["seconds_training"], rel=0.25)  # may have begun earlier
+    assert computed + waited == pytest.approx(row["seconds_training"], rel=0.05)
 
 
 def told(judge, *seconds):

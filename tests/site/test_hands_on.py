@@ -284,8 +284,13 @@ def test_a_push_and_a_pull_differ_in_more_than_their_colour(push_pull, folder):
 def test_play_goes_on_by_itself_until_it_is_paused(push_pull):
     press = "one('[data-case=\"6\"]').click(); one('[data-play]').click(); words('[data-play]')"
     assert push_pull.run(press) == "❚❚ Pause"
-    push_pull.run("""new Promise((done) => { const look = () => words(".place") === "2 of 9"
-        ? done(one("[data-play]").click()) : setTimeout(look, 20); look(); })""")
+    took_ms = push_pull.run("""new Promise((done) => {
+        const begun = performance.now(), pause = () => {
+            one("[data-play]").click();
+            done(performance.now() - begun) };
+        const look = () => words(".place") === "2 of 9" ? pause() : setTimeout(look, 20);
+        look(); })""")
+    assert took_ms > 500
     wait = "new Promise((done) => setTimeout(() => done(words('.place')), 1500))"
     assert push_pull.run(wait) == "2 of 9"
 

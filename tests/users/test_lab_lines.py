@@ -70,7 +70,7 @@ def on_d1(tmp_path):
 
 def run(process, timeout=120):
     said, _ = process.communicate(timeout=timeout)
-    end = time.monotonic() + 40  # supervisors that lose the launcher give workers 10 s
+    end = time.monotonic() + 12  # supervisors that lose the launcher give workers 10 s
     while processes_of_hosts() and time.monotonic() < end:
         time.sleep(0.1)
     assert not processes_of_hosts(), said
