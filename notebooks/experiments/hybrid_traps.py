@@ -2,6 +2,7 @@
 
 import operator
 import random
+from textwrap import shorten
 
 import mxnet as mx
 from mxnet import autograd
@@ -46,7 +47,7 @@ def compare(code):
     try:
         got = _four_calls(hybridized)
     except (AttributeError, TypeError, mx.base.NotImplementedForSymbol) as error:
-        return f"{type(error).__name__}: {str(error)[:40]} …"
+        return shorten(f"{type(error).__name__}: {error}", 64, placeholder=" …")
     differing = [number for number in range(4) if got[number] != wanted[number]]
     if not differing:
         return "no difference"
