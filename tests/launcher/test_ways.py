@@ -1,7 +1,9 @@
 """The contract of a way of starting (`starting/way.py`), held by all of them."""
 
+import collections
 import os
 import re
+import signal
 import subprocess
 import sys
 import types
@@ -185,6 +187,16 @@ def test_the_last_line_of_a_submitted_job_is_shown_though_it_has_no_end(tmp_path
     submitted = types.SimpleNamespace(id=1, look=lambda: ("ended", 0))
     assert Follower(submitted, 0, tmp_path / "x", 1, console).follow([]) == 0
     assert finish(console.writers, []) and capsys.readouterr().out == "one\ntwo\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGPIPE])
+def test_a_submitted_job_goes_on_when_nobody_looks_any_more(number, tmp_path, capsys):
+    (tmp_path / "x.out").touch()  # it has begun
+    console = Console([])
+    submitted = types.SimpleNamespace(id=1, cancel_argv=["cancel", "1"])
+    follower = Follower(submitted, 0, tmp_path / "x", 1, console)
+    assert follower.follow(collections.deque([number])) == 128 + number
+    assert finish(console.writers, []) and "job 1 goes on" in capsys.readouterr().err
 
 
 def test_a_local_job_inside_of_a_submitted_one_was_not_submitted_itself():
