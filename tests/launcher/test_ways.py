@@ -1,6 +1,7 @@
 """The contract of a way of starting (`starting/way.py`), held by all of them."""
 
 import collections
+import io
 import os
 import re
 import signal
@@ -187,6 +188,17 @@ def test_the_last_line_of_a_submitted_job_is_shown_though_it_has_no_end(tmp_path
     submitted = types.SimpleNamespace(id=1, look=lambda: ("ended", 0))
     assert Follower(submitted, 0, tmp_path / "x", 1, console).follow([]) == 0
     assert finish(console.writers, []) and capsys.readouterr().out == "one\ntwo\n"
+
+
+def test_output_on_nfs_is_shown_although_its_file_was_missing_before(tmp_path, monkeypatch, capsys):
+    """That is remembered until the folder is opened."""
+    (tmp_path / "unknown").write_text("one\n")
+    known = (tmp_path / "unknown").rename
+    monkeypatch.setattr(os, "scandir", lambda _: known(tmp_path / "x.out") and io.BytesIO())
+    console = Console([])
+    submitted = types.SimpleNamespace(id=1, look=lambda: ("ended", 0))
+    assert Follower(submitted, 0, tmp_path / "x", 1, console).follow([]) == 0
+    assert finish(console.writers, []) and capsys.readouterr().out == "one\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGPIPE])

@@ -4,6 +4,7 @@ The script runs the same command line of the launcher again, inside the allocati
 from system to system is in `slurm.py` and `sge.py`.
 """
 
+import contextlib
 import os
 import pathlib
 import re
@@ -159,8 +160,11 @@ class Follower:
     def show(self, is_over=False):
         """Show the lines that the job has written since, and at its end what has no end itself.
 
-        The files are opened anew, as a shared disk asks for.
+        The files are opened anew, as a shared disk asks for. NFS remembers for up to a minute that
+        a file was missing; it asks again once the folder is opened.
         """
+        with contextlib.suppress(OSError):
+            os.scandir(self.files["out"].parent).close()
         for stream, path in self.files.items():
             data = b"more"
             while data:
