@@ -13,6 +13,9 @@ from launching import ROOT, launch
 
 TIME_BUDGET_S = 20
 CHECKPOINTS = ROOT / "tests" / "checkpoint" / "of_an_earlier_version"
+MPIRUN = (
+    '[ "$1" = --version ] && exec echo Open MPI\nwhile [ "$1" != none ]; do shift; done; shift; '
+)
 THERE = 'case " $* " in *" -G "*) exit 0;; esac; while [ "$1" != d1 ]; do shift; done; shift; '
 pytestmark = pytest.mark.skipif(not shutil.which("rsync"), reason="rsync is not installed")
 
@@ -52,6 +55,19 @@ def test_a_connection_that_something_keeps_open_is_not_waited_for(tmp_path):
     fill(tmp_path / "here", "a")
     job, there = copy(tmp_path, ssh='sh -c "$*"; sleep 300')
     assert (job.status, there) == (0, ["a"]), job.text()
+
+
+def test_a_relative_folder_is_in_the_home_with_mpirun_too(tmp_path):
+    """Which itself goes to the folder that it was started in."""
+    fill(tmp_path / "here", "a")
+    for name, act in (("ssh", THERE + 'cd; exec sh -c "$*"'), ("mpirun", MPIRUN + 'cat | "$@"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{act}\n")
+        (tmp_path / name).chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path / "there")}
+    (tmp_path / "there").mkdir()
+    words = ("--launcher", "mpi", "-H", "d1,", "--sync-dst-dir", "job", "--no-check")
+    job = launch(tmp_path, "-n", 1, *words, "pwd", env=env, cwd=tmp_path / "here")
+    assert f"[worker 0 d1] {tmp_path}/there/job\n" in job.stdout, job.text()
 
 
 def test_a_large_file_is_left_out_and_its_absence_explained(tmp_path):
