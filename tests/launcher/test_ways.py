@@ -17,6 +17,7 @@ from gluon_launch.job.statuses import UsageError
 from gluon_launch.options.plan import plan
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
 from gluon_launch.starting.batch import BatchSystem
+from gluon_launch.starting.sge import GridEngineJob
 from gluon_launch.starting.submit import Follower
 from gluon_launch.starting.way import Way
 from gluon_launch.starting.ways import PARTICULAR, WAYS
@@ -176,6 +177,18 @@ def test_a_batch_system_is_given_a_job_outside_of_an_allocation_only(way):
 def test_a_batch_system_names_all_that_its_script_needs(way):
     needed = (way.title, way.mark, way.inside, way.job_id, way.restarts, way.ending, way.requeue)
     assert all(needed) and way.directives(job_of(way), "/tmp")
+
+
+@pytest.mark.parametrize(
+    "act, status",
+    [("kill -INT $$", None), ("exit 1", None), ("echo Following jobs do not exist: 7 >&2", 137)],
+)
+def test_a_job_is_gone_only_if_grid_engine_says_so(tmp_path, monkeypatch, act, status):
+    """Not if Ctrl-C ends the question, or nobody answers."""
+    (tmp_path / "qstat").write_text(f'#!/bin/sh\n[ "$1" = -u ] || {act}\n')
+    (tmp_path / "qstat").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert GridEngineJob("7", tmp_path / "x").look()[1] == status
 
 
 def test_jobs_of_two_systems_with_one_number_write_to_files_of_their_own():
