@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from gluon_launch.starting.contents import look
+from gluon_launch.starting.contents import copy_itself, look
 from launch import parse_args
 from launching import ROOT, launch
 
@@ -48,6 +48,25 @@ def test_folders_and_networks_of_the_users_own_are_copied(tmp_path):
     job, there = copy(tmp_path)
     assert job.status == 0 and there == names, job.text()
     assert "leaves out" not in job.text()
+
+
+def test_a_copy_in_the_folder_has_no_copy_of_itself(tmp_path):
+    """The host may share our disk, and each job would add one."""
+    here, target = tmp_path / "here", tmp_path / "here" / "out*[1]" / "job"
+    fill(here, "a", "out*[1]/b")
+    for _ in range(2):
+        job, _ = copy(tmp_path, "--sync-dst-dir", target)
+        assert job.status == 0, job.text()
+    found = [str(path.relative_to(target)) for path in target.rglob("*") if path.is_file()]
+    assert sorted(found) == ["a", "out*[1]/b"]
+
+
+@pytest.mark.parametrize(
+    "target, pattern", [("/a", []), ("/a/b", []), ("/a/c", []), ("/a/b/c", ["/c/"]), ("c", ["/c/"])]
+)
+def test_only_a_copy_in_the_folder_itself_is_left_out(monkeypatch, target, pattern):
+    monkeypatch.setenv("HOME", "/a/b")  # where a relative one is
+    assert copy_itself("/a/b", target) == pattern
 
 
 def test_a_connection_that_something_keeps_open_is_not_waited_for(tmp_path):

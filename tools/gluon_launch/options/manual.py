@@ -30,8 +30,8 @@ hosts
   after the other. --placement fill gives a host as many workers as it has slots before it turns to
   the next.
   ssh must log in without a question. Unknown host keys are accepted once, changed ones never.
-  --sync-dst-dir copies this folder with rsync, once to each host, without .git, .venv, caches,
-  checkpoints of gluon_dist, and files above --sync-max-size. A line says what was left out.
+  --sync-dst-dir copies this folder with rsync, once to each host, without .git, .venv, caches, DIR
+  itself, checkpoints of gluon_dist, and files above --sync-max-size, of which a line tells.
   --sync-exclude adds patterns to these; --sync-exclude none copies all but the large files.
   Before the start all hosts are checked at once: Python, the folder, space for the copy, the
   command, and whether the host reaches the scheduler. A command that begins with a Python needs
