@@ -7,12 +7,15 @@ import tempfile
 
 import pytest
 
-from gluon_launch.starting.contents import look
+from gluon_launch.starting.contents import copy_itself, look
 from launch import parse_args
 from launching import ROOT, launch
 
 TIME_BUDGET_S = 20
 CHECKPOINTS = ROOT / "tests" / "checkpoint" / "of_an_earlier_version"
+MPIRUN = (
+    '[ "$1" = --version ] && exec echo Open MPI\nwhile [ "$1" != none ]; do shift; done; shift; '
+)
 THERE = 'case " $* " in *" -G "*) exit 0;; esac; while [ "$1" != d1 ]; do shift; done; shift; '
 pytestmark = pytest.mark.skipif(not shutil.which("rsync"), reason="rsync is not installed")
 
@@ -47,11 +50,43 @@ def test_folders_and_networks_of_the_users_own_are_copied(tmp_path):
     assert "leaves out" not in job.text()
 
 
+def test_a_copy_in_the_folder_has_no_copy_of_itself(tmp_path):
+    """The host may share our disk, and each job would add one."""
+    here, target = tmp_path / "here", tmp_path / "here" / "out*[1]" / "job"
+    fill(here, "a", "out*[1]/b")
+    for _ in range(2):
+        job, _ = copy(tmp_path, "--sync-dst-dir", target)
+        assert job.status == 0, job.text()
+    found = [str(path.relative_to(target)) for path in target.rglob("*") if path.is_file()]
+    assert sorted(found) == ["a", "out*[1]/b"]
+
+
+@pytest.mark.parametrize(
+    "target, pattern", [("/a", []), ("/a/b", []), ("/a/c", []), ("/a/b/c", ["/c/"]), ("c", ["/c/"])]
+)
+def test_only_a_copy_in_the_folder_itself_is_left_out(monkeypatch, target, pattern):
+    monkeypatch.setenv("HOME", "/a/b")  # where a relative one is
+    assert copy_itself("/a/b", target) == pattern
+
+
 def test_a_connection_that_something_keeps_open_is_not_waited_for(tmp_path):
     """As a process that a .bashrc there has left behind does with ssh's."""
     fill(tmp_path / "here", "a")
     job, there = copy(tmp_path, ssh='sh -c "$*"; sleep 300')
     assert (job.status, there) == (0, ["a"]), job.text()
+
+
+def test_a_relative_folder_is_in_the_home_with_mpirun_too(tmp_path):
+    """Which itself goes to the folder that it was started in."""
+    fill(tmp_path / "here", "a")
+    for name, act in (("ssh", THERE + 'cd; exec sh -c "$*"'), ("mpirun", MPIRUN + 'cat | "$@"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{act}\n")
+        (tmp_path / name).chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path / "there")}
+    (tmp_path / "there").mkdir()
+    words = ("--launcher", "mpi", "-H", "d1,", "--sync-dst-dir", "job", "--no-check")
+    job = launch(tmp_path, "-n", 1, *words, "pwd", env=env, cwd=tmp_path / "here")
+    assert f"[worker 0 d1] {tmp_path}/there/job\n" in job.stdout, job.text()
 
 
 def test_a_large_file_is_left_out_and_its_absence_explained(tmp_path):

@@ -61,6 +61,21 @@ def test_mxnet_without_cuda_on_a_host_with_gpus_is_told(tmp_path, with_smi):
     assert "localhost has GPUs, but its MXNet has no CUDA: `make setup DEVICE=gpu`" in job.stderr
 
 
+@pytest.mark.parametrize(
+    "said, wrong", [(b"python==3.8\nmxnet==1.9.1\n", None), (None, "python: no answer within 60 s")]
+)
+def test_mxnet_that_loads_for_long_is_no_reason_to_refuse_a_host(monkeypatch, said, wrong):
+    """As with CUDA, from a disk on the network. Nobody waits here: the time is over at once."""
+
+    def run(command, timeout, **_):
+        raise subprocess.TimeoutExpired(command, timeout, said)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    check = {}
+    exec(preflight.SOURCE.read_text().rpartition("\nmain(")[0], check)
+    assert check["check_mxnet"]("python", 2)[1] == wrong
+
+
 def findings(**hosts):
     """What was found on hosts: of each the number of its GPUs, and whether MXNet has CUDA."""
     lines = {

@@ -1,5 +1,6 @@
 """What is printed, kept in logs, and hidden."""
 
+import fcntl
 import json
 import os
 import re
@@ -84,6 +85,14 @@ def test_two_jobs_do_not_mix_their_logs(tmp_path):
     assert not first.left(15)
     assert (tmp_path / "logs" / "worker-0.log").read_text() == "first\n"
     assert launch(tmp_path, *options, "true").status == 0
+
+
+def test_the_lock_of_a_log_folder_holds_between_hosts(tmp_path):
+    """So it is on a file: NFS locks folders on each host by itself."""
+    with open(tmp_path / "scheduler.log", "ab") as log:
+        fcntl.flock(log, fcntl.LOCK_EX)
+        job = launch(tmp_path, "-n", 1, "--no-check", "--job-dir", tmp_path, "true")
+    assert job.status == 2 and "another job keeps its logs there" in job.last_words()
 
 
 def test_a_full_disk_ends_the_log_not_the_job(tmp_path):

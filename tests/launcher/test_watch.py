@@ -184,6 +184,14 @@ def test_workers_that_all_stand_still_are_told_once(watch):
     assert "all workers stand still" not in watch(ToyWorld(acts), "-n", "2")[1]
 
 
+@pytest.mark.parametrize("came, is_told", [([], 1), (writes(CAME, 1), 0)])
+def test_a_worker_that_waits_for_a_scheduler_that_has_ended_is_told_once(watch, came, is_told):
+    acts = {"scheduler": [came + exits(0, 2)]}
+    acts["worker-0"] = [idles("waits", 30) + idles("", 40) + idles("waits", 50) + exits(0, 60)]
+    _, said = watch(ToyWorld(acts))
+    assert said.count("the scheduler ended with status 0 before a worker had come") == is_told
+
+
 @pytest.mark.parametrize("end, is_told", [(299, 0), (400, 1)])
 def test_programs_that_make_no_store_for_minutes_are_told_of_while_they_run(watch, end, is_told):
     acts = {f"worker-{n}": [exits(0, end)] for n in range(2)}

@@ -1,7 +1,10 @@
 """The contract of a way of starting (`starting/way.py`), held by all of them."""
 
+import collections
+import io
 import os
 import re
+import signal
 import subprocess
 import sys
 import types
@@ -14,6 +17,7 @@ from gluon_launch.job.statuses import UsageError
 from gluon_launch.options.plan import plan
 from gluon_launch.remote.bootstrap import REMOTE_PYTHON
 from gluon_launch.starting.batch import BatchSystem
+from gluon_launch.starting.sge import GridEngineJob
 from gluon_launch.starting.submit import Follower
 from gluon_launch.starting.way import Way
 from gluon_launch.starting.ways import PARTICULAR, WAYS
@@ -175,6 +179,18 @@ def test_a_batch_system_names_all_that_its_script_needs(way):
     assert all(needed) and way.directives(job_of(way), "/tmp")
 
 
+@pytest.mark.parametrize(
+    "act, status",
+    [("kill -INT $$", None), ("exit 1", None), ("echo Following jobs do not exist: 7 >&2", 137)],
+)
+def test_a_job_is_gone_only_if_grid_engine_says_so(tmp_path, monkeypatch, act, status):
+    """Not if Ctrl-C ends the question, or nobody answers."""
+    (tmp_path / "qstat").write_text(f'#!/bin/sh\n[ "$1" = -u ] || {act}\n')
+    (tmp_path / "qstat").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert GridEngineJob("7", tmp_path / "x").look()[1] == status
+
+
 def test_jobs_of_two_systems_with_one_number_write_to_files_of_their_own():
     assert len({way.output("/home", 1) for way in BATCH_SYSTEMS}) == len(BATCH_SYSTEMS) > 1
 
@@ -185,6 +201,27 @@ def test_the_last_line_of_a_submitted_job_is_shown_though_it_has_no_end(tmp_path
     submitted = types.SimpleNamespace(id=1, look=lambda: ("ended", 0))
     assert Follower(submitted, 0, tmp_path / "x", 1, console).follow([]) == 0
     assert finish(console.writers, []) and capsys.readouterr().out == "one\ntwo\n"
+
+
+def test_output_on_nfs_is_shown_although_its_file_was_missing_before(tmp_path, monkeypatch, capsys):
+    """That is remembered until the folder is opened."""
+    (tmp_path / "unknown").write_text("one\n")
+    known = (tmp_path / "unknown").rename
+    monkeypatch.setattr(os, "scandir", lambda _: known(tmp_path / "x.out") and io.BytesIO())
+    console = Console([])
+    submitted = types.SimpleNamespace(id=1, look=lambda: ("ended", 0))
+    assert Follower(submitted, 0, tmp_path / "x", 1, console).follow([]) == 0
+    assert finish(console.writers, []) and capsys.readouterr().out == "one\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGPIPE])
+def test_a_submitted_job_goes_on_when_nobody_looks_any_more(number, tmp_path, capsys):
+    (tmp_path / "x.out").touch()  # it has begun
+    console = Console([])
+    submitted = types.SimpleNamespace(id=1, cancel_argv=["cancel", "1"])
+    follower = Follower(submitted, 0, tmp_path / "x", 1, console)
+    assert follower.follow(collections.deque([number])) == 128 + number
+    assert finish(console.writers, []) and "job 1 goes on" in capsys.readouterr().err
 
 
 def test_a_local_job_inside_of_a_submitted_one_was_not_submitted_itself():

@@ -30,8 +30,8 @@ hosts
   after the other. --placement fill gives a host as many workers as it has slots before it turns to
   the next.
   ssh must log in without a question. Unknown host keys are accepted once, changed ones never.
-  --sync-dst-dir copies this folder with rsync, once to each host, without .git, .venv, caches,
-  checkpoints of gluon_dist, and files above --sync-max-size. A line says what was left out.
+  --sync-dst-dir copies this folder with rsync, once to each host, without .git, .venv, caches, DIR
+  itself, checkpoints of gluon_dist, and files above --sync-max-size, of which a line tells.
   --sync-exclude adds patterns to these; --sync-exclude none copies all but the large files.
   Before the start all hosts are checked at once: Python, the folder, space for the copy, the
   command, and whether the host reaches the scheduler. A command that begins with a Python needs
@@ -48,10 +48,11 @@ ways of starting
     PBS_NODEFILE, LSB_DJOB_HOSTFILE, LSB_HOSTS.
   The hosts of batch systems must share this folder. Output goes to launch-SYSTEM-ID.out and .err
     here, or in --job-dir.
-  A submitted job belongs to the system: if this launcher is killed, the job goes on. INT (Ctrl-C)
-    or TERM asks it to save and end, a second one cancels it. When the system wants the job to end,
-    the workers get TERM and --grace seconds to save. A job that then ends with 75, and that nobody
-    cancelled, is queued again, and LAUNCH_ATTEMPT counts up (Grid Engine: not at a time limit).
+  A submitted job belongs to the system: if this launcher is killed, gets HUP (a lost login) or has
+    no reader (| head), the job goes on. INT (Ctrl-C) or TERM asks it to save and end, a second one
+    cancels it. When the system wants the job to end, the workers get TERM and --grace seconds to
+    save. A job that then ends with 75, and that nobody cancelled, is queued again, and
+    LAUNCH_ATTEMPT counts up (Grid Engine: not at a time limit).
     The job ends if its batch script, or the slurmstepd above it, is killed. If sge_shepherd is
     killed, Grid Engine queues the job again, as after the loss of a host.
   Slurm keeps your environment for the job. Grid Engine gets PATH, LD_LIBRARY_PATH and what ssh

@@ -7,7 +7,7 @@ import shlex
 from gluon_launch.job.job import Job, distribute
 from gluon_launch.job.statuses import UsageError
 from gluon_launch.job.variables import passed
-from gluon_launch.starting import allocation
+from gluon_launch.starting import allocation, contents
 from gluon_launch.starting.ways import PARTICULAR, WAYS
 
 MOST = 1 << 20  # characters of a script that are read
@@ -30,6 +30,8 @@ def plan(args, environ=os.environ):
     if args.check and args.no_check:
         raise UsageError("--check and --no-check contradict each other")
     source = way.folder(args)
+    if target:
+        args.sync_exclude = [*args.sync_exclude, *contents.copy_itself(source, target)]
     hosts = way.find_hosts(args, environ)
     processes = distribute(args.num_workers, num_servers, hosts, args.placement)
     env = passed(args, environ, way.knows)

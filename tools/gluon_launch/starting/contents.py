@@ -74,6 +74,16 @@ def _look(source, excluded, limit):
     return Contents(copied, large, checkpoints, limit)
 
 
+def copy_itself(source, target):
+    """Return the pattern of the copy where it lies in the folder: a host may share our disk.
+
+    Else the copy would have a copy of itself, one more with each job.
+    """
+    target = os.path.join(os.path.expanduser("~"), target)
+    inside = os.path.relpath(os.path.realpath(target), os.path.realpath(source))
+    return [] if inside.split(os.sep)[0] in (os.curdir, os.pardir) else [f"/{_literal(inside)}/"]
+
+
 def patterns(excluded):
     """Return rsync's options for what is left out by name."""
     chosen = [pattern for pattern in excluded if pattern != "none"]

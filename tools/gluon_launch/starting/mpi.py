@@ -128,4 +128,7 @@ class Mpi(Way):
         if not OTHER_AGENTS & set(os.environ):
             env["HYDRA_LAUNCHER_EXTRA_ARGS"] = shlex.join(ssh_options)  # MPICH
             env["I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS"] = shlex.join(ssh_options)  # Intel MPI
-        return self.reach(host, job, ["python3", "-I", "-c", REMOTE_PYTHON]), env
+        command = ["python3", "-I", "-c", REMOTE_PYTHON]
+        if job.target:  # may be relative to the home, and mpirun goes to the folder we are in
+            command = ["sh", "-c", 'cd; exec "$@"', "sh", *command]
+        return self.reach(host, job, command), env

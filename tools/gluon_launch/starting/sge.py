@@ -144,7 +144,7 @@ class GridEngineJob(Submitted):
             reason = self.error_reason()
             run(*self.cancel_argv)
             return f"cancelled: {reason}", 1
-        if done.returncode or "job_number" in self.details():
+        if done.returncode or "do not exist" not in self.details().stderr:
             state = STATES.get(found[1], found[1]) if found else "UNKNOWN"
             return state.format(id=self.id), None
         try:
@@ -156,9 +156,9 @@ class GridEngineJob(Submitted):
 
     def error_reason(self):
         """Return why Grid Engine could not start the job."""
-        found = re.search(r"^error reason[^:]*:\s*(.*)", self.details(), re.MULTILINE)
+        found = re.search(r"^error reason[^:]*:\s*(.*)", self.details().stdout, re.MULTILINE)
         return found[1].strip() if found else "it is in an error state"
 
     def details(self):
-        """Return Grid Engine's details of the job, while it is in the queue."""
-        return run("qstat", "-j", self.id).stdout
+        """Ask for the details of the job: they are told on stdout while it is in the queue."""
+        return run("qstat", "-j", self.id)

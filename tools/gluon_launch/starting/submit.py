@@ -4,6 +4,7 @@ The script runs the same command line of the launcher again, inside the allocati
 from system to system is in `slurm.py` and `sge.py`.
 """
 
+import contextlib
 import os
 import pathlib
 import re
@@ -23,6 +24,7 @@ PROGRAM = IN_CLONE if IN_CLONE.exists() else PACKAGE / "__main__.py"
 POLL_S = 0.2  # between two looks at the output
 LOOK_S = 2  # between two questions to the batch system
 MARGIN_S = 30  # beyond --grace, for a job that was asked to end
+NOBODY_LOOKS = (signal.SIGHUP, signal.SIGPIPE)  # a login that is lost, `| head`: no wish to stop
 
 # Bash runs a trap only while it waits, and `wait` ends with it: so wait again.
 BODY = """\
@@ -118,6 +120,7 @@ class Follower:
         self.asked = None  # the first signal that asked for the end
         self.deadline = None
         self.in_vain = 0  # how often it could not be cancelled
+        self.left_at = None  # the signal after which the job is left to itself
 
     def follow(self, requests):
         """Follow the job to its end; return its exit status."""
@@ -130,6 +133,11 @@ class Follower:
                 return 128 + self.asked
             self.show()
             self.handle(requests)
+            if self.left_at:
+                self.console.say(
+                    f"job {self.job.id} goes on; `{shlex.join(self.job.cancel_argv)}` ends it"
+                )
+                return 128 + self.left_at
             if time.monotonic() - looked > LOOK_S:
                 state, status = self.job.look()
                 self.tell_state(state, status)
@@ -152,8 +160,11 @@ class Follower:
     def show(self, is_over=False):
         """Show the lines that the job has written since, and at its end what has no end itself.
 
-        The files are opened anew, as a shared disk asks for.
+        The files are opened anew, as a shared disk asks for. NFS remembers for up to a minute that
+        a file was missing; it asks again once the folder is opened.
         """
+        with contextlib.suppress(OSError):
+            os.scandir(self.files["out"].parent).close()
         for stream, path in self.files.items():
             data = b"more"
             while data:
@@ -173,7 +184,9 @@ class Follower:
         while requests:
             number = requests.popleft()
             has_begun = any(path.exists() for path in self.files.values())
-            if number == signal.SIGUSR1:
+            if number in NOBODY_LOOKS:
+                self.left_at = number
+            elif number == signal.SIGUSR1:
                 self.tell(self.job.save_argv)
             elif has_begun and self.asked is None:
                 self.asked = number

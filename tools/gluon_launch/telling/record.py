@@ -28,22 +28,20 @@ def make_folder(path):
 def locked(folder):
     """Lock a folder against other jobs; yields False if another has locked it.
 
-    The lock ends with the launcher. On a disk without locks it keeps nobody out.
+    The lock ends with the launcher. It is on a log that every job has: NFS shares locks between
+    hosts for files only. On a disk without locks it keeps nobody out.
     """
-    if not folder:
-        yield True
-        return
-    number, is_ours = os.open(folder, os.O_RDONLY), True
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        is_ours = False
-    except OSError:
-        pass
-    try:
+    with contextlib.ExitStack() as stack:
+        is_ours = True
+        try:
+            if folder:
+                log = stack.enter_context(open(os.path.join(folder, "scheduler.log"), "ab"))
+                fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            is_ours = False
+        except OSError:
+            pass
         yield is_ours
-    finally:
-        os.close(number)
 
 
 class Record:

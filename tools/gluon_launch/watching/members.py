@@ -26,6 +26,9 @@ ALL_IDLE = """\
 all workers stand still: for a while none has written or computed anything. If each waits for others
 (unequal steps, keys or barriers), this lasts for ever: --stall-timeout S ends such a job, and shows
 where each one waits"""
+NO_SCHEDULER = """\
+the scheduler ended with status 0 before a worker had come: a worker that makes a dist store waits
+for it for ever. The program must import mxnet in the scheduler and the servers, too"""
 LEFT = """\
 {}: its command came to its end while this still ran, which was ended with it: {}
 The job lasts as long as the command: leave out `&`, nohup and setsid, or end it with `wait`"""
@@ -163,7 +166,9 @@ class Members:
         waiting = [m for m in workers if m.ended is None and m.idle == "waits"]
         can_wait = self.registration.has_workers()  # else for a person, or for the time
         self.standstill = ""
-        if at_end and waiting and len(at_end) + len(waiting) == len(workers):
+        if waiting and not can_wait and self.by_name["scheduler"].status == 0:
+            self.standstill = NO_SCHEDULER
+        elif at_end and waiting and len(at_end) + len(waiting) == len(workers):
             ended, others = (", ".join(str(m.process) for m in ms) for ms in (at_end, waiting))
             more = PLAIN if self.options.no_prepare else ""
             self.standstill = STANDSTILL.format(more, ended=ended, others=others)
