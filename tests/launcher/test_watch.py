@@ -378,6 +378,13 @@ def test_a_port_that_is_taken_meanwhile_makes_the_start_repeat(watch, line):
     assert "scheduler on localhost: ended with status 255: starting again" in said
 
 
+def test_a_port_that_was_taken_is_no_cause_once_workers_have_come(watch):
+    """Another port, of a monitor perhaps: the scheduler's own was free."""
+    acts = writes("Address already in use", 1) + writes(CAME, 2) + exits(1, 50)
+    world = ToyWorld({"scheduler": [acts]})
+    assert (watch(world)[0], world.tries) == (1, 1)
+
+
 @pytest.fixture
 def yarn(tmp_path, monkeypatch):
     """A program of that name that takes an application."""

@@ -188,6 +188,7 @@ class Members:
             self.console.say(f"{member.process} {describe(status)} after all workers had ended")
             return
         words, _ = member.said.worth_showing()
-        is_port_taken = name == "scheduler" and TAKEN.search(" ".join(words))
+        is_starting = name == "scheduler" and not self.registration.arrived
+        is_port_taken = is_starting and TAKEN.search(" ".join(words))
         kind = "again" if is_port_taken else "failed"
         self.outcome.fail(describe(status), shell_status(status), member, kind)
