@@ -117,6 +117,12 @@ def test_updates_that_failed_on_a_server_are_counted_where_they_are_to_be_passed
     assert status == 0 and "server 0: 2 updates failed" in said
 
 
+def test_what_a_worker_left_behind_is_named_without_its_secrets(watch):
+    left = {"report": "left", "commands": ["python serve.py --password abc7 --port 1"]}
+    said = watch(working([(1, left), *exits(0, 2)]))[1]
+    assert "with it: python serve.py --password *** --port 1\n" in said
+
+
 def test_a_worker_that_prints_the_same_words_is_left_alone(watch):
     lines = writes(UNRAISABLE, 1) + writes("Traceback (most …", 1) + writes("KeyError: 3", 1)
     assert watch(working(lines + exits(0, 5)))[0] == 0
