@@ -27,13 +27,14 @@ def fill(folder, *names, size=1):
         (folder / name).write_bytes(bytes(size))
 
 
-def copy(tmp_path, *words, command="true", ssh='exec sh -c "$*"'):
+def copy(tmp_path, *words, command="true", ssh='exec sh -c "$*"', before=()):
     """Launch a job that copies tmp_path/here to tmp_path/there; the Job, and what is there."""
     (tmp_path / "ssh").write_text(f"#!/bin/sh\n{THERE}{ssh}\n")
     (tmp_path / "ssh").chmod(0o755)
     env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     sync = ("-H", "d1,", "--sync-dst-dir", tmp_path / "there", "--no-check", *words)
-    job = launch(tmp_path, "-n", 1, *sync, *command.split(), env=env, cwd=tmp_path / "here")
+    words = ("-n", 1, *sync, *command.split())
+    job = launch(tmp_path, *words, env=env, cwd=tmp_path / "here", before=before)
     there = [path for path in (tmp_path / "there").rglob("*") if path.is_file()]
     return job, sorted(str(path.relative_to(tmp_path / "there")) for path in there)
 
@@ -52,6 +53,14 @@ def test_a_connection_that_something_keeps_open_is_not_waited_for(tmp_path):
     fill(tmp_path / "here", "a")
     job, there = copy(tmp_path, ssh='sh -c "$*"; sleep 300')
     assert (job.status, there) == (0, ["a"]), job.text()
+
+
+def test_a_full_disk_here_is_told_in_one_line(tmp_path):
+    fill(tmp_path / "here", "a")
+    full = ["sh", "-c", '(ulimit -f 0; exec "$@" 2>&1) | cat', "sh"]  # no file takes a byte
+    text = copy(tmp_path, before=full)[0].text()
+    assert text.startswith("[launch] rsync: No usable temporary directory found in [")
+    assert text.count("\n") == 1
 
 
 def test_a_large_file_is_left_out_and_its_absence_explained(tmp_path):

@@ -199,6 +199,14 @@ def test_a_full_disk_under_standard_output_stops_nothing(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+def test_a_full_disk_under_a_dry_run_is_told_in_one_line():
+    with open("/dev/full", "w") as full:
+        command = [*LAUNCH, "-n", "1", "--dry-run", "true"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30)
+    line = "launch.py: error: [Errno 28] No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, line)
+
+
 @pytest.mark.parametrize(
     "text, status, word",
     [
