@@ -199,6 +199,19 @@ def test_a_full_disk_under_standard_output_stops_nothing(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+def test_a_full_pipe_whose_writes_are_not_to_block_loses_nothing():
+    """As a pipe that a program of Node.js shares."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    os.write(writing, bytes(1 << 20))
+    command = [*LAUNCH, "-n", "1", "--no-check", shell(worker0="echo hi")]
+    with subprocess.Popen(command, stdout=writing, stderr=-1, text=True) as process:
+        os.close(writing)
+        assert "1 worker ended well" in process.stderr.readline()
+        with open(reading, "rb") as pipe:
+            assert b"\0[worker 0] hi\n" in pipe.read()
+
+
 def test_a_full_disk_under_a_dry_run_is_told_in_one_line():
     with open("/dev/full", "w") as full:
         command = [*LAUNCH, "-n", "1", "--dry-run", "true"]
