@@ -101,6 +101,8 @@ def test_a_list_that_cannot_be_read_is_named(tmp_path, monkeypatch):
         ({"HOROVOD_SIZE": "2", "LAUNCH_JOB": "of ours"}, None),
         ({"WORLD_SIZE": "2", "SLURM_NTASKS": "2", "PMI_SIZE": "1"}, None),
         ({"SLURM_STEP_NUM_TASKS": "2", "SLURM_PTY_PORT": "7"}, None),
+        ({"SLURM_STEP_NUM_TASKS": "2", "SLURM_PTY_PORT": "7", "PMI_SIZE": "2"}, None),
+        ({"SLURM_STEP_NUM_TASKS": "1", "SLURM_PTY_PORT": "7", "PMI_SIZE": "2"}, "mpirun"),
     ],
 )
 def test_a_launcher_that_another_one_starts_several_times_is_refused(environ, program):

@@ -104,6 +104,8 @@ def check_alone(environ):
     counts = dict(LAUNCHERS)
     if "SLURM_PTY_PORT" in environ:
         del counts["SLURM_STEP_NUM_TASKS"]
+        if environ.get("PMI_SIZE") == environ.get("SLURM_STEP_NUM_TASKS"):  # by MpiDefault=pmi2
+            del counts["PMI_SIZE"]
     if "TORCHELASTIC_RUN_ID" not in environ:
         del counts["WORLD_SIZE"]
     if contract.JOB in environ:
