@@ -199,11 +199,18 @@ def test_other_options_are_passed_on(system):
     assert job.options.launcher_option == options
 
 
-def test_a_job_array_that_a_variable_asks_for_is_refused(tmp_path):
-    env = {"SBATCH_ARRAY_INX": "0-1"}
+@pytest.mark.parametrize(
+    "name, why",
+    [
+        ("SBATCH_ARRAY_INX", "a job array would be several jobs"),
+        ("SBATCH_CLUSTERS", "log in to the other cluster"),
+    ],
+)
+def test_a_variable_that_asks_for_what_an_option_may_not_is_refused(tmp_path, name, why):
+    env = {name: "0-1"}
     job = launch(tmp_path, "-n", 2, "--launcher", "slurm", "true", env=env, timeout=20)
     assert (job.status, len(job.stderr.splitlines())) == (2, 1)
-    assert "SBATCH_ARRAY_INX is set: a job array would be several jobs" in job.stderr
+    assert f"{name} is set: {why}" in job.stderr
 
 
 def test_an_allocation_without_a_list_of_hosts_is_told_as_such():
