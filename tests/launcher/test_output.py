@@ -190,6 +190,18 @@ def test_the_head_of_what_is_printed_is_no_mistake(arguments):
         assert not process.stderr.read()
 
 
+def test_an_interrupt_before_anything_is_started_brings_no_traceback(tmp_path):
+    """Here ssh does not answer what its settings are."""
+    os.mkfifo(tmp_path / "asked")
+    (tmp_path / "ssh").write_text(f"#!/bin/sh\necho >{tmp_path}/asked\nexec sleep 60\n")
+    (tmp_path / "ssh").chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    job = Job(tmp_path, "-n", 1, "-H", "d1,", "--dry-run", "true", env=env)
+    (tmp_path / "asked").read_text()
+    job.interrupt()
+    assert (job.wait(), job.text(), job.left()) == (130, "", {})
+
+
 def test_a_full_disk_under_standard_output_stops_nothing(tmp_path):
     command = [*LAUNCH, "-n", "1", "--no-check", shell(worker0="echo hi; sleep 1; exit 3")]
     with open("/dev/full", "w") as full:

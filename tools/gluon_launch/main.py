@@ -124,6 +124,8 @@ def run():
             sys.exit(main())
         finally:
             sys.stdout.flush()
+    except KeyboardInterrupt:  # before the job, or at its very end: else it is a request
+        sys.exit(128 + signal.SIGINT)
     except OSError as error:  # such as a full disk
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):  # `--dry-run | head` has seen enough
