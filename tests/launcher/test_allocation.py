@@ -88,6 +88,10 @@ def test_a_list_that_cannot_be_read_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="scontrol is not installed here: apt-get install slurm"):
         find_hosts({"SLURM_JOB_NODELIST": "d[1-3]"})
+    (tmp_path / "scontrol").write_text("#!/bin/sh\necho 'error: no\nfatal: so' >&2\nexit 1\n")
+    (tmp_path / "scontrol").chmod(0o755)
+    with pytest.raises(UsageError, match=r"SLURM_JOB_NODELIST=d\[1-3: error: no fatal: so"):
+        find_hosts({"SLURM_JOB_NODELIST": "d[1-3"})
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def _slurm(environ, group=""):
     except FileNotFoundError:
         raise ValueError("scontrol is not installed here: apt-get install slurm-client") from None
     except subprocess.CalledProcessError as error:
-        raise ValueError(error.stderr.decode("utf-8", "replace").strip()) from None
+        raise ValueError(" ".join(error.stderr.decode("utf-8", "replace").split())) from None
     names = done.stdout.decode().split()
     counts = []
     for count, _, times in re.findall(
