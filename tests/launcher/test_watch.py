@@ -207,6 +207,17 @@ def test_a_login_that_hangs_is_given_up(watch):
     assert "a .bashrc there starts another shell (exec fish)" in said
 
 
+def test_a_launcher_without_a_thread_left_says_so(watch):
+    class Full(ToyWorld):
+        def connect(self, *_):
+            raise RuntimeError("can't start new thread")
+
+    status, said = watch(Full(), "-H", "d1,")
+    first, hint = said.splitlines()
+    assert (status, first) == (2, "[launch] ssh: can't start new thread")
+    assert "raise `ulimit -u`" in hint
+
+
 def test_a_refused_login_is_told_beside_one_that_hangs(watch):
     world = ToyWorld(logins={"d1": ["Permission denied (publickey)."], "d2": ["hangs"]})
     status, said = watch(world, "-H", "d1,d2")
