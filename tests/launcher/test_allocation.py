@@ -88,6 +88,10 @@ def test_a_list_that_cannot_be_read_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="scontrol is not installed here: apt-get install slurm"):
         find_hosts({"SLURM_JOB_NODELIST": "d[1-3]"})
+    (tmp_path / "scontrol").write_text("#!/bin/sh\necho 'error: no\nfatal: so' >&2\nexit 1\n")
+    (tmp_path / "scontrol").chmod(0o755)
+    with pytest.raises(UsageError, match=r"SLURM_JOB_NODELIST=d\[1-3: error: no fatal: so"):
+        find_hosts({"SLURM_JOB_NODELIST": "d[1-3"})
 
 
 @pytest.mark.parametrize(
@@ -101,6 +105,8 @@ def test_a_list_that_cannot_be_read_is_named(tmp_path, monkeypatch):
         ({"HOROVOD_SIZE": "2", "LAUNCH_JOB": "of ours"}, None),
         ({"WORLD_SIZE": "2", "SLURM_NTASKS": "2", "PMI_SIZE": "1"}, None),
         ({"SLURM_STEP_NUM_TASKS": "2", "SLURM_PTY_PORT": "7"}, None),
+        ({"SLURM_STEP_NUM_TASKS": "2", "SLURM_PTY_PORT": "7", "PMI_SIZE": "2"}, None),
+        ({"SLURM_STEP_NUM_TASKS": "1", "SLURM_PTY_PORT": "7", "PMI_SIZE": "2"}, "mpirun"),
     ],
 )
 def test_a_launcher_that_another_one_starts_several_times_is_refused(environ, program):
@@ -197,11 +203,18 @@ def test_other_options_are_passed_on(system):
     assert job.options.launcher_option == options
 
 
-def test_a_job_array_that_a_variable_asks_for_is_refused(tmp_path):
-    env = {"SBATCH_ARRAY_INX": "0-1"}
+@pytest.mark.parametrize(
+    "name, why",
+    [
+        ("SBATCH_ARRAY_INX", "a job array would be several jobs"),
+        ("SBATCH_CLUSTERS", "log in to the other cluster"),
+    ],
+)
+def test_a_variable_that_asks_for_what_an_option_may_not_is_refused(tmp_path, name, why):
+    env = {name: "0-1"}
     job = launch(tmp_path, "-n", 2, "--launcher", "slurm", "true", env=env, timeout=20)
     assert (job.status, len(job.stderr.splitlines())) == (2, 1)
-    assert "SBATCH_ARRAY_INX is set: a job array would be several jobs" in job.stderr
+    assert f"{name} is set: {why}" in job.stderr
 
 
 def test_an_allocation_without_a_list_of_hosts_is_told_as_such():

@@ -30,13 +30,14 @@ def fill(folder, *names, size=1):
         (folder / name).write_bytes(bytes(size))
 
 
-def copy(tmp_path, *words, command="true", ssh='exec sh -c "$*"'):
+def copy(tmp_path, *words, command="true", ssh='exec sh -c "$*"', before=()):
     """Launch a job that copies tmp_path/here to tmp_path/there; the Job, and what is there."""
     (tmp_path / "ssh").write_text(f"#!/bin/sh\n{THERE}{ssh}\n")
     (tmp_path / "ssh").chmod(0o755)
     env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     sync = ("-H", "d1,", "--sync-dst-dir", tmp_path / "there", "--no-check", *words)
-    job = launch(tmp_path, "-n", 1, *sync, *command.split(), env=env, cwd=tmp_path / "here")
+    words = ("-n", 1, *sync, *command.split())
+    job = launch(tmp_path, *words, env=env, cwd=tmp_path / "here", before=before)
     there = [path for path in (tmp_path / "there").rglob("*") if path.is_file()]
     return job, sorted(str(path.relative_to(tmp_path / "there")) for path in there)
 
@@ -87,6 +88,14 @@ def test_a_relative_folder_is_in_the_home_with_mpirun_too(tmp_path):
     words = ("--launcher", "mpi", "-H", "d1,", "--sync-dst-dir", "job", "--no-check")
     job = launch(tmp_path, "-n", 1, *words, "pwd", env=env, cwd=tmp_path / "here")
     assert f"[worker 0 d1] {tmp_path}/there/job\n" in job.stdout, job.text()
+
+
+def test_a_full_disk_here_is_told_in_one_line(tmp_path):
+    fill(tmp_path / "here", "a")
+    full = ["sh", "-c", '(ulimit -f 0; exec "$@" 2>&1) | cat', "sh"]  # no file takes a byte
+    text = copy(tmp_path, before=full)[0].text()
+    assert text.startswith("[launch] rsync: No usable temporary directory found in [")
+    assert text.count("\n") == 1
 
 
 def test_a_large_file_is_left_out_and_its_absence_explained(tmp_path):

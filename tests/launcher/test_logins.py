@@ -2,6 +2,7 @@
 
 import json
 import os
+import queue
 import re
 import shutil
 import sys
@@ -10,6 +11,7 @@ import types
 import pytest
 
 from gluon_launch.remote.protocol import from_wire
+from gluon_launch.starting.ways import WAYS
 from gluon_launch.watching.connection import Connection
 from launching import Job, launch
 
@@ -94,6 +96,17 @@ def test_names_travel_as_their_bytes(monkeypatch):
     Connection.order(connection, "start", cwd=name, command=[name], env={"A": name}, stdin="…")
     names = {"cwd": "ü", "command": ["ü"], "env": {"A": "ü"}}
     assert sent == [{**names, "stdin": "…", "order": "start"}] and from_wire("ü") == "ü"
+
+
+def test_a_login_that_ended_is_given_up_though_something_holds_its_output():
+    """As what a ProxyCommand has left behind; the cause is what ssh said."""
+    argv = ["sh", "-c", "echo it is denied >&2; sleep 300 & exit 255"]
+    connection = Connection("d1", WAYS["ssh"], argv, events := queue.Queue())
+    assert events.get(timeout=20)[1]["text"] == "it is denied"
+    connection.popen.wait()
+    connection.give_up("no answer within 30 s")
+    assert events.get(timeout=20)[1] == {"report": "closed", "status": 255}
+    assert connection.why_closed() == "d1: no connection: it is denied"
 
 
 @pytest.mark.long

@@ -199,6 +199,18 @@ def test_the_head_of_what_is_printed_is_no_mistake(arguments):
         assert not process.stderr.read()
 
 
+def test_an_interrupt_before_anything_is_started_brings_no_traceback(tmp_path):
+    """Here ssh does not answer what its settings are."""
+    os.mkfifo(tmp_path / "asked")
+    (tmp_path / "ssh").write_text(f"#!/bin/sh\necho >{tmp_path}/asked\nexec sleep 60\n")
+    (tmp_path / "ssh").chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    job = Job(tmp_path, "-n", 1, "-H", "d1,", "--dry-run", "true", env=env)
+    (tmp_path / "asked").read_text()
+    job.interrupt()
+    assert (job.wait(), job.text(), job.left()) == (130, "", {})
+
+
 def test_a_full_disk_under_standard_output_stops_nothing(tmp_path):
     command = [*LAUNCH, "-n", "1", "--no-check", shell(worker0="echo hi; sleep 1; exit 3")]
     with open("/dev/full", "w") as full:
@@ -206,6 +218,27 @@ def test_a_full_disk_under_standard_output_stops_nothing(tmp_path):
     assert done.returncode == 3
     assert "No space left on device: nothing more is shown" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_full_pipe_whose_writes_are_not_to_block_loses_nothing():
+    """As a pipe that a program of Node.js shares."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    os.write(writing, bytes(1 << 20))
+    command = [*LAUNCH, "-n", "1", "--no-check", shell(worker0="echo hi")]
+    with subprocess.Popen(command, stdout=writing, stderr=-1, text=True) as process:
+        os.close(writing)
+        assert "1 worker ended well" in process.stderr.readline()
+        with open(reading, "rb") as pipe:
+            assert b"\0[worker 0] hi\n" in pipe.read()
+
+
+def test_a_full_disk_under_a_dry_run_is_told_in_one_line():
+    with open("/dev/full", "w") as full:
+        command = [*LAUNCH, "-n", "1", "--dry-run", "true"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30)
+    line = "launch.py: error: [Errno 28] No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, line)
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,12 @@ def test_updates_that_failed_on_a_server_are_counted_where_they_are_to_be_passed
     assert status == 0 and "server 0: 2 updates failed" in said
 
 
+def test_what_a_worker_left_behind_is_named_without_its_secrets(watch):
+    left = {"report": "left", "commands": ["python serve.py --password abc7 --port 1"]}
+    said = watch(working([(1, left), *exits(0, 2)]))[1]
+    assert "with it: python serve.py --password *** --port 1\n" in said
+
+
 def test_a_worker_that_prints_the_same_words_is_left_alone(watch):
     lines = writes(UNRAISABLE, 1) + writes("Traceback (most …", 1) + writes("KeyError: 3", 1)
     assert watch(working(lines + exits(0, 5)))[0] == 0
@@ -207,6 +213,17 @@ def test_a_login_that_hangs_is_given_up(watch):
     assert status == 255
     assert said.startswith("[launch] d1: no connection: no answer within 30 s\n[launch] hint: ")
     assert "a .bashrc there starts another shell (exec fish)" in said
+
+
+def test_a_launcher_without_a_thread_left_says_so(watch):
+    class Full(ToyWorld):
+        def connect(self, *_):
+            raise RuntimeError("can't start new thread")
+
+    status, said = watch(Full(), "-H", "d1,")
+    first, hint = said.splitlines()
+    assert (status, first) == (2, "[launch] ssh: can't start new thread")
+    assert "raise `ulimit -u`" in hint
 
 
 def test_a_refused_login_is_told_beside_one_that_hangs(watch):
@@ -384,6 +401,13 @@ def test_a_port_that_is_taken_meanwhile_makes_the_start_repeat(watch, line):
     status, said = watch(world)
     assert (status, world.tries) == (0, 2)
     assert "scheduler on localhost: ended with status 255: starting again" in said
+
+
+def test_a_port_that_was_taken_is_no_cause_once_workers_have_come(watch):
+    """Another port, of a monitor perhaps: the scheduler's own was free."""
+    acts = writes("Address already in use", 1) + writes(CAME, 2) + exits(1, 50)
+    world = ToyWorld({"scheduler": [acts]})
+    assert (watch(world)[0], world.tries) == (1, 1)
 
 
 @pytest.fixture

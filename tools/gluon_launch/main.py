@@ -124,6 +124,10 @@ def run():
             sys.exit(main())
         finally:
             sys.stdout.flush()
-    except BrokenPipeError:  # `--dry-run | head` has seen enough
+    except KeyboardInterrupt:  # before the job, or at its very end: else it is a request
+        sys.exit(128 + signal.SIGINT)
+    except OSError as error:  # such as a full disk
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(128 + signal.SIGPIPE)
+        if isinstance(error, BrokenPipeError):  # `--dry-run | head` has seen enough
+            sys.exit(128 + signal.SIGPIPE)
+        sys.exit(f"{program()}: error: {error}")

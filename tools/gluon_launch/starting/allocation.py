@@ -104,6 +104,8 @@ def check_alone(environ):
     counts = dict(LAUNCHERS)
     if "SLURM_PTY_PORT" in environ:
         del counts["SLURM_STEP_NUM_TASKS"]
+        if environ.get("PMI_SIZE") == environ.get("SLURM_STEP_NUM_TASKS"):  # by MpiDefault=pmi2
+            del counts["PMI_SIZE"]
     if "TORCHELASTIC_RUN_ID" not in environ:
         del counts["WORLD_SIZE"]
     if contract.JOB in environ:
@@ -152,7 +154,7 @@ def _slurm(environ, group=""):
     except FileNotFoundError:
         raise ValueError("scontrol is not installed here: apt-get install slurm-client") from None
     except subprocess.CalledProcessError as error:
-        raise ValueError(error.stderr.decode("utf-8", "replace").strip()) from None
+        raise ValueError(" ".join(error.stderr.decode("utf-8", "replace").split())) from None
     names = done.stdout.decode().split()
     counts = []
     for count, _, times in re.findall(

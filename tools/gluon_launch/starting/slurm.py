@@ -20,6 +20,7 @@ ONE_NODE = ("--nodes=1", "--overlap", "--unbuffered", "--cpu-bind=none", "--mpi=
 ONE_NODE += ("--export=ALL", "--input=all", "--output=all")
 ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED"}
 ENDED |= {"NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"}
+ELSEWHERE = "log in to the other cluster, and start the job there"  # scontrol asks ours
 
 ABOUT = """\
   --launcher slurm  inside an allocation (salloc, sbatch): srun takes the place of ssh. Outside: a
@@ -53,7 +54,7 @@ class Slurm(BatchSystem):
         "-[oe]|--(ou|er|op)": OUTPUT,  # Slurm takes abbreviations
         "-W$|--wait$": "the launcher itself waits for the end",
         "--te": "--dry-run prints the script, --check asks the hosts",
-        "-M|--cl": "log in to the other cluster, and start the job there",
+        "-M|--cl": ELSEWHERE,
         "--wr": "the command stands at the end",
         "-Q|--qu": "the launcher needs the number of the job",
         "-i|--in": "the launcher itself needs the input",
@@ -122,8 +123,9 @@ class Slurm(BatchSystem):
 
     def submit(self, text, words, folder, environ):
         environ = allocation.without_hindrance(environ)
-        if "SBATCH_ARRAY_INX" in environ:
-            raise NotAccepted(f"SBATCH_ARRAY_INX is set: {ARRAY}")
+        for name, why in (("SBATCH_ARRAY_INX", ARRAY), ("SBATCH_CLUSTERS", ELSEWHERE)):
+            if name in environ:
+                raise NotAccepted(f"{name} is set: {why}")
         try:
             found = submitted(["sbatch", "--parsable", *words], text, environ, r"(\d+)(;.*)?")
         except NotAccepted as refused:

@@ -28,12 +28,15 @@ STOPPED = re.compile(r"(.*: line \d+: +\d+ )?Terminated\b.*")  # what a shell sa
 def open_streams():
     """Open what was closed (`>&-`): the next file to be opened would get its number.
 
-    What an encoding cannot show is escaped: no locale makes a line an error.
+    What an encoding cannot show is escaped: no locale makes a line an error. Nor does a reader that
+    is slow, where whoever shares the output has made it non-blocking.
     """
     number = os.open(os.devnull, os.O_RDWR)
     while number <= 2:
         number = os.dup(number)
     os.close(number)
+    for number in (1, 2):
+        os.set_blocking(number, True)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115

@@ -181,6 +181,8 @@ class Attempt:
         try:
             copy.start()
             self.follow(copy)
+        except OSError as error:  # as with a full disk
+            raise Failure(self.job.way.why_not("rsync", error)) from None
         finally:
             copy.kill()
         errors = copy.errors()

@@ -78,13 +78,14 @@ class Connection:
 
     def kill(self):
         """End the connection; the supervisor notices, and ends everything on its host."""
-        if self.popen.poll() is None:
+        if self.popen.poll() is None or self.ready is None:  # its output may be held yet
             with contextlib.suppress(OSError):
                 os.killpg(self.popen.pid, signal.SIGKILL)  # what ssh has started, too: a ProxyJump
 
     def give_up(self, why):
-        """End a connection that does not get ready, and keep why."""
-        self.given_up = why
+        """End a connection that does not get ready, and keep why; ssh knows better if it ended."""
+        if self.popen.poll() is None:
+            self.given_up = why
         self.kill()
 
     def was_dropped(self):

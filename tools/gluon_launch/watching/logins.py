@@ -35,6 +35,8 @@ class Logins:
             return self.world.connect(host, self.job.way, argv, self.events, env, *files)
         except OSError as error:
             raise Failure(self.job.way.why_not(error.filename or program, error)) from None
+        except RuntimeError as error:  # its threads cannot be started
+            raise Failure(f"{program}: {error}") from None
 
     def ask(self, say):
         """Ask for the hosts, where they come by themselves."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 from gluon_launch.job.job import Process
+from gluon_launch.job.masking import mask_words
 from gluon_launch.job.statuses import describe, shell_status
 from gluon_launch.remote.protocol import HUNG_S
 from gluon_launch.telling.last_words import LastWords
@@ -154,7 +155,8 @@ class Members:
         member = self.by_name.get(name)
         if member and member.process.role == "worker" and not self.has_told_left:
             self.has_told_left = True
-            self.console.say(LEFT.format(member.process, "; ".join(map(shortened, commands))))
+            shown = "; ".join(map(shortened, mask_words(commands)))
+            self.console.say(LEFT.format(member.process, shown))
 
     def take_idle(self, connection, name, how):
         """A process neither writes nor computes: say so if all workers do, some at their end."""
@@ -193,6 +195,7 @@ class Members:
             self.console.say(f"{member.process} {describe(status)} after all workers had ended")
             return
         words, _ = member.said.worth_showing()
-        is_port_taken = name == "scheduler" and TAKEN.search(" ".join(words))
+        is_starting = name == "scheduler" and not self.registration.arrived
+        is_port_taken = is_starting and TAKEN.search(" ".join(words))
         kind = "again" if is_port_taken else "failed"
         self.outcome.fail(describe(status), shell_status(status), member, kind)
