@@ -3,9 +3,9 @@
 
     python3 tools/make_venv.py [--python PYTHON] [--device cpu|gpu] [--venv .venv]
 
-Does nothing if the environment fits the requirement files and the options; else builds it anew,
-also after an interrupted run. Options are remembered until the folder is removed. Needs nothing
-installed and runs on Python 3.6 or later, so that it can say what is missing.
+Does nothing if the environment fits the requirement files, the options and its place; else builds
+it anew, also after an interrupted run. Options are remembered until the folder is removed. Needs
+nothing installed and runs on Python 3.6 or later, so that it can say what is missing.
 Exit status: 0 ready; 1 venv or pip failed; 2 this machine or an option will not do.
 """
 
@@ -193,18 +193,42 @@ def choose_device():
     )
 
 
+def read_stamp(venv):
+    """Return what an environment was built from; nothing if it is not whole."""
+    try:
+        return json.loads((venv / STAMP).read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # none, or cut short by a full disk
+        return {}
+
+
 def compare(args):
     """Return what is wanted, and whether it is there."""
-    try:
-        built = json.loads((args.venv / STAMP).read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # none, or cut short by a full disk
-        built = {}
+    built = read_stamp(args.venv)
     wanted = {
         "python": args.python or built.get("python", ""),
         "device": args.device or built.get("device", ""),
         "files": hashlib.sha256(b"".join((ROOT / f).read_bytes() for f in FILES)).hexdigest(),
     }
-    return wanted, built == wanted and (args.venv / "bin" / "python").exists()
+    is_there = all(built.get(name) == value for name, value in wanted.items())
+    return wanted, is_there and is_in_place(args.venv, built)
+
+
+def is_in_place(venv, built):
+    """Return whether an environment still works: its files name its path, and its Python's version.
+
+    A project may be moved, renamed or copied, also with its environment.
+    """
+    try:
+        is_same = os.path.samefile(built["place"], str(venv))  # which may have several names
+    except (OSError, KeyError):
+        return False
+    return is_same and built["runs"] == interpreter(venv)
+
+
+def interpreter(venv):
+    """Return the name of the program that runs, as python3.11; None if it is gone."""
+    path = os.path.realpath(str(venv / "bin" / "python"))
+    return os.path.basename(path) if os.path.exists(path) else None
 
 
 def build(venv, wanted):
@@ -242,6 +266,7 @@ def build(venv, wanted):
     shutil.copy(str(ROOT / IPYTHON), str(venv / "etc" / "ipython"))
     if has_horovod:
         (venv / HOROVOD_STAMP).write_text("to be added again", encoding="utf-8")
+    wanted.update(place=os.path.abspath(str(venv)), runs=interpreter(venv))
     (venv / STAMP).write_text(json.dumps(wanted), encoding="utf-8")
     print(f"Built {venv.name} in {time.time() - start:.0f} s.")
     return 0

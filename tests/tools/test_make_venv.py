@@ -173,10 +173,27 @@ def test_what_is_built_is_not_built_again_until_the_requirements_change(project)
     assert "Built .venv" in make(project, "--python", PYTHON)[1]
     assert make(project) == (0, "")
     assert (project / ".venv" / "bin" / "pip").exists()
+    copy = shutil.copytree(project, project / "copy", symlinks=True)
+    assert "Built .venv" in make(copy)[1] and make(copy) == (0, "")
     (project / "requirements-cpu.txt").write_text("# a new requirement\n")
     assert "Built .venv" in make(project)[1]
     (project / ".venv" / make_venv.STAMP).write_text("")  # the disk was full
     assert "Built .venv" in make(project)[1]
+
+
+def test_an_environment_is_in_place_where_it_was_built_under_any_name(tmp_path):
+    """Else it was moved or copied, or the system's Python is another one now."""
+    venv, python = tmp_path / "venv", tmp_path / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(PYTHON)
+    built = {"place": str(venv), "runs": Path(PYTHON).name}
+    (tmp_path / "link").symlink_to(venv)
+    assert make_venv.is_in_place(venv, built) and make_venv.is_in_place(tmp_path / "link", built)
+    copy = shutil.copytree(venv, tmp_path / "copy", symlinks=True)
+    assert not make_venv.is_in_place(copy, built)
+    assert not make_venv.is_in_place(venv, dict(built, runs="python3.99"))
+    venv.rename(tmp_path / "moved")
+    assert not make_venv.is_in_place(tmp_path / "moved", built)
 
 
 @pytest.mark.long
