@@ -148,5 +148,5 @@ lint: setup ## [maintain] check style and types; print how long things are
 	@.venv/bin/python tests/lengths.py
 
 clean: ## [maintain] remove .venv and everything built
-	rm -rf .venv .venv-peers .venv-site .venv-nbgrader .venv.lock build *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-peers .venv-site .venv-nbgrader .venv.lock .venv.before build *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +
