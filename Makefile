@@ -46,7 +46,7 @@ help:
 	@if [ -t 1 ] && [ "$$TERM" != dumb ] && [ -z "$$NO_COLOR" ]; then bold='\033[1m' plain='\033[0m'; fi; \
 	for group in start learn measure maintain; do \
 		printf "$$bold%s$$plain\n" "$$group"; \
-		awk -F ":.* ## \\[$$group\\] " 'NF == 2 && /^[a-z-]+:/ { printf "  make %-18s%s\n", $$1, $$2 }' \
+		awk -F ":.* ## [[]$$group[]] " 'NF == 2 && /^[a-z-]+:/ { printf "  make %-18s%s\n", $$1, $$2 }' \
 			$(MAKEFILE_LIST); \
 	done
 
@@ -148,5 +148,5 @@ lint: setup ## [maintain] check style and types; print how long things are
 	@.venv/bin/python tests/lengths.py
 
 clean: ## [maintain] remove .venv and everything built
-	rm -rf .venv .venv-peers .venv-site .venv-nbgrader .venv.lock build *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-peers .venv-site .venv-nbgrader .venv.lock .venv.before build *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

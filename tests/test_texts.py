@@ -1,6 +1,9 @@
 """What README and the manual name: flags that exist, files that exist, links that lead to one."""
 
+import os
 import re
+import shutil
+import subprocess
 
 from gluon_dist import contract
 
@@ -68,6 +71,16 @@ def parts_of(code):
     found = list(PROGRAM.finditer(code))
     ends = [match.start() for match in found[1:]] + [len(code)]
     return [(match[1], code[match.end() : end]) for match, end in zip(found, ends)]
+
+
+@pytest.mark.parametrize("awk", filter(shutil.which, ("awk", "gawk", "mawk", "original-awk")))
+def test_make_help_lists_every_target_with_every_awk(awk, tmp_path, monkeypatch):
+    (tmp_path / "awk").symlink_to(shutil.which(awk))
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    done = subprocess.run(["make", "-s", "help"], cwd=ROOT, capture_output=True, text=True)
+    targets = re.findall(r"^([a-z-]+):.* ## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert len(targets) > 10 and not done.stderr
+    assert sorted(re.findall(r"^  make ([a-z-]+)", done.stdout, re.MULTILINE)) == sorted(targets)
 
 
 def test_command_lines_are_cut_into_their_programs():

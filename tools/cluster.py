@@ -28,6 +28,7 @@ import contextlib
 import json
 import os
 import re
+import subprocess
 import sys
 
 from cluster_batch import SYSTEMS, working
@@ -138,7 +139,8 @@ def main(argv=None):
         guard = cluster.locked() if args.action in ("up", "down") else contextlib.nullcontext()
         with guard:
             ACTIONS[args.action](cluster, args)
-    except Problem as problem:
+    # A full disk, or a program that failed and has said why: ssh-keygen, mvn.
+    except (Problem, OSError, subprocess.CalledProcessError) as problem:
         print(f"cluster: {problem}", file=sys.stderr)
         return 2
     return 0

@@ -101,7 +101,9 @@ def main(argv=None):
 
 
 def commit():
-    """Return the commit and its date, or nothing outside a git repository."""
+    """Return the commit and its date, or nothing outside a git repository or without git."""
+    if not shutil.which("git"):
+        return ""
     command = ["git", "-C", str(ROOT), "log", "-1", "--format=commit %h of %cs"]
     return subprocess.run(
         command, capture_output=True, encoding="utf-8", errors="replace"

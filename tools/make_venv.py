@@ -3,9 +3,10 @@
 
     python3 tools/make_venv.py [--python PYTHON] [--device cpu|gpu] [--venv .venv]
 
-Does nothing if the environment fits the requirement files and the options; else builds it anew,
-also after an interrupted run. Options are remembered until the folder is removed. Needs nothing
-installed and runs on Python 3.6 or later, so that it can say what is missing.
+Does nothing if the environment fits the requirement files, the options and its place; else builds
+it anew, also after an interrupted run. If that fails, the one before is put back. Options that it
+was built with are remembered until the folder is removed. Needs nothing installed and runs on
+Python 3.6 or later, so that it can say what is missing.
 Exit status: 0 ready; 1 venv or pip failed; 2 this machine or an option will not do.
 """
 
@@ -30,7 +31,8 @@ FILES = (
     *("requirements.txt", "requirements-cpu.txt", "requirements-common.txt", "constraints.txt"),
     IPYTHON,
 )
-STAMP = "built-from.json"  # removed first, written last: without it a run was cut short
+STAMP = "built-from.json"  # written last: without it a run was cut short
+BEFORE = ".before"  # ends the name of an environment until its successor is whole
 HOROVOD_STAMP = "horovod.txt"  # of make_horovod.py, which adds to this environment
 PYTHONS = ("python3.11", "python3.10", "python3.12", "python3.9", "python3.8", "python3")
 SUPPORTED = ((3, 8), (3, 12))
@@ -38,7 +40,8 @@ SUPPORTED = ((3, 8), (3, 12))
 ASK_PYTHON = """
 import sys
 print("version", *sys.version_info[:3], flush=True)
-import ctypes, ensurepip, ssl
+import ctypes, ensurepip, os, ssl
+if sys.prefix != sys.base_prefix: print("base", os.path.realpath(sys.executable))
 """
 LIBRARIES = ROOT / "cifar10_dist" / "gluon_dist" / "setup" / "libraries.py"
 # The user's settings of pip that are kept: where packages come from. The rest is left out: user,
@@ -146,7 +149,8 @@ def choose_python(wanted):
         version = said.split()[1:4] if said.startswith("version") else []
         is_supported = version and SUPPORTED[0] <= tuple(map(int, version[:2])) <= SUPPORTED[1]
         if status == 0 and is_supported:
-            return name, ".".join(version)
+            base = said.partition("\nbase ")[2].strip()  # of .venv, which will be put aside
+            return base or name, ".".join(version)
         number, what = ".".join(version), f"{name} does not run"
         if is_supported:
             package = ": apt-get install python{}.{}-venv (Debian, Ubuntu)".format(*version)
@@ -193,18 +197,46 @@ def choose_device():
     )
 
 
+def read_stamp(venv):
+    """Return what an environment was built from; nothing if it is not whole."""
+    try:
+        return json.loads((venv / STAMP).read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # none, or cut short by a full disk
+        return {}
+
+
 def compare(args):
     """Return what is wanted, and whether it is there."""
-    try:
-        built = json.loads((args.venv / STAMP).read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # none, or cut short by a full disk
-        built = {}
+    built = read_stamp(args.venv)
     wanted = {
         "python": args.python or built.get("python", ""),
         "device": args.device or built.get("device", ""),
         "files": hashlib.sha256(b"".join((ROOT / f).read_bytes() for f in FILES)).hexdigest(),
     }
-    return wanted, built == wanted and (args.venv / "bin" / "python").exists()
+    is_there = (
+        all(built.get(name) == wanted[name] for name in ("python", "files"))
+        and wanted["device"] in ("", built.get("chosen"))
+        and is_in_place(args.venv, built)
+    )
+    return wanted, is_there
+
+
+def is_in_place(venv, built):
+    """Return whether an environment still works: its files name its path, and its Python's version.
+
+    A project may be moved, renamed or copied, also with its environment.
+    """
+    try:
+        is_same = os.path.samefile(built["place"], str(venv))  # which may have several names
+    except (OSError, KeyError):
+        return False
+    return is_same and built["runs"] == interpreter(venv)
+
+
+def interpreter(venv):
+    """Return the name of the program that runs, as python3.11; None if it is gone."""
+    path = os.path.realpath(str(venv / "bin" / "python"))
+    return os.path.basename(path) if os.path.exists(path) else None
 
 
 def build(venv, wanted):
@@ -218,11 +250,14 @@ def build(venv, wanted):
     what = f"Python {version} and {device.upper()} packages ({size})"
     print(f"Building {venv.name} with {what} ...", flush=True)
     start = time.time()
-    if venv.is_symlink():  # to somebody else's
+    has_horovod = (venv / HOROVOD_STAMP).exists() and not venv.is_symlink()  # to somebody else's
+    if read_stamp(venv):
+        try:
+            venv.rename(f"{venv}{BEFORE}")
+        except OSError:  # a mount point, for instance, stays where it is
+            (venv / STAMP).unlink()
+    elif venv.is_symlink():
         venv.unlink()
-    if (venv / STAMP).exists():
-        (venv / STAMP).unlink()
-    has_horovod = (venv / HOROVOD_STAMP).exists()
     requirements = ROOT / ("requirements.txt" if device == "gpu" else "requirements-cpu.txt")
     # The constraints name all that is needed. GluonCV asks for more: see requirements-common.txt.
     install = [*pip(venv), "install", "--no-deps"]
@@ -242,9 +277,26 @@ def build(venv, wanted):
     shutil.copy(str(ROOT / IPYTHON), str(venv / "etc" / "ipython"))
     if has_horovod:
         (venv / HOROVOD_STAMP).write_text("to be added again", encoding="utf-8")
+    wanted.update(chosen=device, place=os.path.abspath(str(venv)), runs=interpreter(venv))
     (venv / STAMP).write_text(json.dumps(wanted), encoding="utf-8")
     print(f"Built {venv.name} in {time.time() - start:.0f} s.")
     return 0
+
+
+def settle(venv):
+    """Of an environment and the one before it, keep the one that is whole."""
+    before = Path(f"{venv}{BEFORE}")
+    if not os.path.lexists(str(before)):
+        return
+    is_whole = bool(read_stamp(venv))
+    useless = before if is_whole else venv
+    if useless.is_symlink():
+        useless.unlink()
+    else:
+        shutil.rmtree(str(useless), ignore_errors=True)
+    if not is_whole:
+        before.rename(venv)
+        print(f"make setup: {venv.name} is again what it was before", file=sys.stderr)
 
 
 def pip(venv):
@@ -310,8 +362,12 @@ def main():
     place = f"{args.venv}.lock"  # `make train` and `make test` may both come here
     with open(place, "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        settle(args.venv)  # after a run that was killed
         wanted, is_there = compare(args)
-        return 0 if is_there else build(args.venv, wanted)
+        try:
+            return 0 if is_there else build(args.venv, wanted)
+        finally:
+            settle(args.venv)
 
 
 def exit_with(main, program):

@@ -15,7 +15,7 @@ from chromium import CHROMIUM, Page
 import plots
 from colours import PARTS
 from launching import ROOT
-from make_site import join_setups, join_streams, label_files, relink
+from make_site import commit, join_setups, join_streams, label_files, relink
 
 TIME_BUDGET_S = 330
 SITE = ROOT / "build" / "site"
@@ -114,6 +114,11 @@ def test_without_the_environment_of_the_programs_one_line_says_so(tmp_path):
     copy = shutil.copy(ROOT / "tools" / "make_site.py", tmp_path / "tools")
     ran = subprocess.run([sys.executable, copy], capture_output=True, text=True, timeout=60)
     assert ran.returncode == 2 and ran.stderr.count("\n") == 1 and "make setup" in ran.stderr
+
+
+def test_a_machine_without_git_names_no_commit(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert commit() == ""
 
 
 @long

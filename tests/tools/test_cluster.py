@@ -93,6 +93,29 @@ def test_a_file_in_the_place_of_the_folder_is_told_and_stays(monkeypatch, tmp_pa
     assert (tmp_path / ".cluster" / "toy").read_text() == "mine"
 
 
+def test_a_file_that_cannot_be_written_is_one_line():
+    (CLUSTER / "lock").mkdir(parents=True)
+    try:
+        done = cluster("up", check=False)
+    finally:
+        shutil.rmtree(CLUSTER)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"Is a directory: '{CLUSTER / 'lock'}'" in done.stderr
+
+
+def test_a_program_that_fails_is_one_line_below_its_own_and_leaves_nothing(tmp_path, monkeypatch):
+    keygen = tmp_path / "ssh-keygen"
+    real = shutil.which("ssh-keygen")
+    keygen.write_text(f'#!/bin/sh\n[ "$6" != d1 ] && exec {real} "$@"\necho no luck >&2\nexit 7\n')
+    keygen.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    done = cluster("up", check=False)
+    own, said = done.stderr.splitlines()
+    assert (done.returncode, own) == (2, "no luck")
+    assert "ssh-keygen" in said and "exit status 7" in said
+    assert not traces()
+
+
 def test_up_twice_is_up_once(hosts):
     before = (CLUSTER / "state.json").read_text()
     cluster("up", "--hosts", "2")

@@ -159,6 +159,12 @@ def test_a_python_that_is_not_there_is_one_line_and_status_2(project):
     assert "python3.99 does not run" in said
 
 
+def test_a_python_of_an_environment_stands_for_the_one_below_it(tmp_path):
+    """Where .venv is activated, it is the first on PATH, and about to be put aside."""
+    subprocess.run([PYTHON, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    assert make_venv.choose_python(tmp_path / "venv" / "bin" / "python")[0] == PYTHON
+
+
 @pytest.mark.skipif(not shutil.which("setarch"), reason="setarch is a Linux command")
 @linux_x86_64
 def test_a_machine_without_wheels_is_one_line_and_status_2(project):
@@ -173,10 +179,27 @@ def test_what_is_built_is_not_built_again_until_the_requirements_change(project)
     assert "Built .venv" in make(project, "--python", PYTHON)[1]
     assert make(project) == (0, "")
     assert (project / ".venv" / "bin" / "pip").exists()
+    copy = shutil.copytree(project, project / "copy", symlinks=True)
+    assert "Built .venv" in make(copy)[1] and make(copy) == (0, "")
     (project / "requirements-cpu.txt").write_text("# a new requirement\n")
     assert "Built .venv" in make(project)[1]
     (project / ".venv" / make_venv.STAMP).write_text("")  # the disk was full
     assert "Built .venv" in make(project)[1]
+
+
+def test_an_environment_is_in_place_where_it_was_built_under_any_name(tmp_path):
+    """Else it was moved or copied, or the system's Python is another one now."""
+    venv, python = tmp_path / "venv", tmp_path / "venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(PYTHON)
+    built = {"place": str(venv), "runs": Path(PYTHON).name}
+    (tmp_path / "link").symlink_to(venv)
+    assert make_venv.is_in_place(venv, built) and make_venv.is_in_place(tmp_path / "link", built)
+    copy = shutil.copytree(venv, tmp_path / "copy", symlinks=True)
+    assert not make_venv.is_in_place(copy, built)
+    assert not make_venv.is_in_place(venv, dict(built, runs="python3.99"))
+    venv.rename(tmp_path / "moved")
+    assert not make_venv.is_in_place(tmp_path / "moved", built)
 
 
 @pytest.mark.long
@@ -252,6 +275,27 @@ def test_pips_own_error_is_shown_and_the_next_run_tries_again(project):
     (project / "requirements-cpu.txt").write_text("")
     assert make(project)[0] == 0
     assert make(project) == (0, "")
+
+
+@pytest.mark.long
+def test_an_environment_stays_until_its_successor_is_whole(project):
+    venv, before = project / ".venv", project / f".venv{make_venv.BEFORE}"
+    make(project, "--python", PYTHON)
+    built = make_venv.read_stamp(venv)
+    assert make(project, "--device", built["chosen"]) == (0, "")  # it is asked for, and is there
+    (project / "requirements-cpu.txt").write_text("./no-such-folder\n")
+    status, said = make(project, "--device", "cpu")
+    assert status == 1 and ".venv is again what it was before" in said
+    assert make_venv.read_stamp(venv) == built and (venv / "bin" / "pip").exists()
+    (project / "requirements-cpu.txt").write_text("")
+    venv.rename(before)  # a run was killed here
+    (venv / "bin").mkdir(parents=True)
+    assert make(project)[0] == 0 and make_venv.read_stamp(venv) == built
+    venv.rename(project / "class")
+    venv.symlink_to(project / "class")
+    (project / "requirements-cpu.txt").write_text("# a new requirement\n")
+    assert "Built .venv" in make(project)[1] and not venv.is_symlink()
+    assert (project / "class" / "bin" / "pip").exists() and not os.path.lexists(before)
 
 
 def test_a_folder_that_is_no_environment_is_left_alone(project):
