@@ -64,8 +64,9 @@ def make_private(folder, name, systems):
     socket.sethostname(name)
     # Clusters with a batch system nearly always share /home, for scripts and what they print.
     home = (folder.parent / "d1" if systems else folder) / "home"
-    for path in {sys.prefix, sys.base_prefix, str(folder.parents[1])}:
-        if path.startswith("/home/"):  # still needed: this Python, and the cluster's own files
+    root = pathlib.Path(__file__).resolve().parent.parent
+    for path in {sys.prefix, sys.base_prefix, str(root)}:
+        if path.startswith("/home/"):  # still needed: this Python, and the project
             (home / path[len("/home/") :]).mkdir(parents=True, exist_ok=True)
             mount("--bind", path, home / path[len("/home/") :])
     for file in "passwd", "shadow", "hosts":

@@ -59,11 +59,12 @@ def test_a_host_has_its_own_name_home_and_processes(hosts):
 
 
 LOCKED = "(echo 'ubuntu:!:::::::'; cat /etc/shadow) >$0 && mount --bind $0 /etc/shadow"
+BELOW_HOME = f"mount -t tmpfs home /home && mkdir /home/own && mount --bind {ROOT} /home/own"
 
 
-@pytest.mark.parametrize("prepare, root", [(LOCKED, ROOT)])
+@pytest.mark.parametrize("prepare, root", [(LOCKED, ROOT), (BELOW_HOME, "/home/own")])
 def test_a_host_can_be_used_where(prepare, root, tmp_path):
-    """The machine has a user ubuntu who is locked."""
+    """The machine has a user ubuntu who is locked, or the project is below /home."""
     tool = f"{sys.executable} tools/cluster.py --name {CLUSTER.name}"
     script = f"{prepare} && cd {root} && {tool} up --hosts 1 && {tool} ssh d1 ls -d {root}/tools"
     command = ["unshare", "--mount", "sh", "-c", script, str(tmp_path / "shadow")]
