@@ -115,6 +115,10 @@ def lose_all(notebook):
     notebook.cells = [cell for cell in notebook.cells if "nbgrader" not in cell.metadata]
 
 
+WARNING = """
+import sys
+get_ipython().events.register("pre_run_cell", lambda info: print("a warning", file=sys.stderr))
+"""
 MEMORY = "\nx = []\nwhile True:\n    x.append(bytearray(10**7))"
 OUTPUT = "\nwhile True:\n    print('x')"
 PROCESSES = """
@@ -133,7 +137,7 @@ def test_nbgrader_grades_what_is_right_in_copies_that_lack_or_take_something(tmp
     source = nbformat.read(course / "source" / NAME / f"{NAME}.ipynb", as_version=4)
     right = {n: cell.source for n, cell in enumerate(graded(source, solution=True))}
     hand_in(course, "deleted", right, lose_a_check)
-    hand_in(course, "plain", right, lose_metadata)
+    hand_in(course, "plain", {**right, 0: right[0] + WARNING}, lose_metadata)
     hand_in(course, "greedy", {0: MEMORY, 1: OUTPUT, 2: right[2]})
     hand_in(course, "endless", {0: "\nwhile True:\n    pass", 1: PROCESSES, 2: right[2]})
     limits = "--RunWithinLimits.memory_gb=2", "--RunWithinLimits.processes=60"
