@@ -57,7 +57,7 @@ class PutBackChecks(OverwriteCells):
         plain = {cell.source.strip(): cell for cell in nb.cells if "nbgrader" not in cell.metadata}
         missing = [check for check in source.grade_cells if check.name not in index_of(nb)]
         found = {check.name: plain.get(texts[check.name].source.strip()) for check in missing}
-        if len(missing) == len(source.grade_cells) and not any(found.values()):
+        if not index_of(nb) and not any(found.values()):
             raise ValueError(
                 f"{self.copy}: not graded, for no cell has nbgrader's metadata. Put the answers "
                 "into the notebook that was handed out, and hand that in"

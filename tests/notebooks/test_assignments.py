@@ -102,8 +102,9 @@ def commands(process):
         return []
 
 
-def lose_a_check(notebook):
-    notebook.cells.remove(graded(notebook, grade_id="exercise-1-check")[0])
+def lose_checks(notebook):
+    for cell in graded(notebook, locked=True):
+        notebook.cells.remove(cell)
 
 
 def lose_metadata(notebook):
@@ -136,7 +137,7 @@ def test_nbgrader_grades_what_is_right_in_copies_that_lack_or_take_something(tmp
     nbgrader(course, "generate_assignment", NAME)
     source = nbformat.read(course / "source" / NAME / f"{NAME}.ipynb", as_version=4)
     right = {n: cell.source for n, cell in enumerate(graded(source, solution=True))}
-    hand_in(course, "deleted", right, lose_a_check)
+    hand_in(course, "deleted", right, lose_checks)
     hand_in(course, "plain", {**right, 0: right[0] + WARNING}, lose_metadata)
     hand_in(course, "greedy", {0: MEMORY, 1: OUTPUT, 2: right[2]})
     hand_in(course, "endless", {0: "\nwhile True:\n    pass", 1: PROCESSES, 2: right[2]})
@@ -151,7 +152,9 @@ def test_nbgrader_grades_what_is_right_in_copies_that_lack_or_take_something(tmp
     assert scores == {"deleted": 3, "plain": 3, "greedy": 1, "endless": 1}
     ran = nbformat.read(course / "autograded" / "deleted" / NAME / f"{NAME}.ipynb", as_version=4)
     assert not first_error(ran)
-    assert f"deleted/{NAME}/{NAME}.ipynb: exercise-1-check was missing and was put back" in told
+    for number in 1, 2, 3:
+        put_back = f"exercise-{number}-check was missing and was put back"
+        assert f"deleted/{NAME}/{NAME}.ipynb: {put_back}" in told
     assert f"plain/{NAME}/{NAME}.ipynb: exercise-3-check had lost its metadata" in told
     for student, words in {
         "endless": ("No reply from kernel before timeout", "took more than 60 processes"),
