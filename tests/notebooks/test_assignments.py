@@ -4,11 +4,13 @@ import csv
 import json
 import os
 import subprocess
+from pathlib import Path
 
 import nbformat
 import psutil
 import pytest
 
+import grading_kernel
 from checks import exercise
 from launching import ROOT
 from make_assignments import assignment
@@ -69,6 +71,18 @@ def test_a_check_raises_an_error_where_nbgrader_grades(monkeypatch, tmp_path):
     check(3)
     with pytest.raises(AssertionError, match="a hint"):
         check(2)
+
+
+def test_a_copy_of_the_project_to_grade_in_holds_no_hand_ins(monkeypatch, tmp_path):
+    monkeypatch.setattr(grading_kernel, "ROOT", tmp_path)
+    hand_ins = Path("class", "submitted")
+    for folder in (*grading_kernel.COPIED, hand_ins):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "requirements.txt").touch()
+    (tmp_path / "notebooks" / "moved.csv").symlink_to(tmp_path / "away")
+    grading_kernel.copy_project(tmp_path / "own")
+    assert (tmp_path / "own" / "requirements.txt").exists()
+    assert not (tmp_path / "own" / hand_ins).exists()
 
 
 def nbgrader(course, *words, status=0):
