@@ -9,6 +9,7 @@ from gluon_dist import contract
 
 import pytest
 
+import cluster_yarn
 from launching import ROOT
 from parsers import flags_of, parser_of
 from versions import ROWS, debian, rows
@@ -169,6 +170,15 @@ def test_the_lines_of_the_batch_file_that_the_manual_prints_stand_in_it():
     lines = [line.strip() for line in command[0].splitlines()]
     batch = [line.strip() for line in (ROOT / "examples/cifar10.sbatch").read_text().splitlines()]
     assert len(lines) == 3 and set(lines) <= set(batch)
+
+
+def test_the_manual_says_what_a_simulated_yarn_host_offers():
+    offered = cluster_yarn.SITE["yarn-site.xml"]
+    memory, cores = (
+        int(offered[f"yarn.nodemanager.resource.{what}"]) for what in ("memory-mb", "cpu-vcores")
+    )
+    text = " ".join((ROOT / "docs/yarn.md").read_text().split())
+    assert f"Each host offers {memory // 1024} GB and {cores} cores;" in text
 
 
 def tried():

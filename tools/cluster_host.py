@@ -50,7 +50,11 @@ def write_files(folder, name, addresses):
     )
     (folder / "sshd_config").write_text(config, encoding="utf-8")
     users = pathlib.Path("/etc/passwd").read_text(encoding="utf-8")
-    (folder / "passwd").write_text(f"ubuntu:x:0:0::/home/ubuntu:/bin/sh\n{users}", encoding="utf-8")
+    users = f"ubuntu:x:0:0::/home/ubuntu:/bin/sh\n{users}"
+    (folder / "passwd").write_text(users, encoding="utf-8")
+    # Without passwords, and with nobody locked: sshd refuses such a user, whatever the key.
+    shadow = "".join(f"{line.partition(':')[0]}:*:::::::\n" for line in users.splitlines())
+    (folder / "shadow").write_text(shadow, encoding="utf-8")
     lines = [f"{address} {other}\n" for other, address in addresses.items()]
     (folder / "hosts").write_text("127.0.0.1 localhost\n" + "".join(lines), encoding="utf-8")
 
@@ -60,12 +64,13 @@ def make_private(folder, name, systems):
     socket.sethostname(name)
     # Clusters with a batch system nearly always share /home, for scripts and what they print.
     home = (folder.parent / "d1" if systems else folder) / "home"
-    for path in {sys.prefix, sys.base_prefix, str(folder.parents[1])}:
-        if path.startswith("/home/"):  # still needed: this Python, and the cluster's own files
+    root = pathlib.Path(__file__).resolve().parent.parent
+    for path in {sys.prefix, sys.base_prefix, str(root)}:
+        if path.startswith("/home/"):  # still needed: this Python, and the project
             (home / path[len("/home/") :]).mkdir(parents=True, exist_ok=True)
             mount("--bind", path, home / path[len("/home/") :])
-    mount("--bind", folder / "passwd", "/etc/passwd")
-    mount("--bind", folder / "hosts", "/etc/hosts")
+    for file in "passwd", "shadow", "hosts":
+        mount("--bind", folder / file, f"/etc/{file}")
     mount("--rbind", home, "/home")
     mount("-t", "tmpfs", "shm", "/dev/shm")
     mount("-t", "tmpfs", "run", "/run")

@@ -16,6 +16,7 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat.v4 import new_output
 from nbgrader.converters import Autograde
 from nbgrader.preprocessors import Execute, OverwriteCells
+from nbgrader.utils import is_grade
 from traitlets import Float, Integer
 
 from grading_kernel import MB, MEMORY, PLACE
@@ -56,7 +57,7 @@ class PutBackChecks(OverwriteCells):
         plain = {cell.source.strip(): cell for cell in nb.cells if "nbgrader" not in cell.metadata}
         missing = [check for check in source.grade_cells if check.name not in index_of(nb)]
         found = {check.name: plain.get(texts[check.name].source.strip()) for check in missing}
-        if len(missing) == len(source.grade_cells) and not any(found.values()):
+        if not index_of(nb) and not any(found.values()):
             raise ValueError(
                 f"{self.copy}: not graded, for no cell has nbgrader's metadata. Put the answers "
                 "into the notebook that was handed out, and hand that in"
@@ -121,7 +122,11 @@ class RunWithinLimits(Execute):
         if index in self.failed:
             return cell, resources
         self.index = index
-        return super().preprocess_cell(cell, resources, index)
+        cell, resources = super().preprocess_cell(cell, resources, index)
+        for output in cell.get("outputs", []) if is_grade(cell) else ():
+            if output.get("name") == "stderr":  # which nbgrader takes for a failed check
+                output.name = "stdout"
+        return cell, resources
 
     def _watch(self):
         """End the processes of a copy when they take too much."""

@@ -16,7 +16,8 @@ import psutil
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "build" / "grading"  # of the copies: each has the name of its kernel's process
-NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "build", "course", "out")
+COPIED = ("benchmarks", "cifar10_dist", "notebooks", "tools")  # and not what else lies there
+NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "build", "out")
 MB = 10**6
 OUTPUT = MB  # characters that a cell may put out
 MEMORY = min(8000 * MB, psutil.virtual_memory().total // 2)  # of a kernel and its programs
@@ -34,7 +35,7 @@ def main():
     for folder in PLACE.glob("*"):
         if folder == own or not psutil.pid_exists(int(folder.name)):  # nbgrader kills slow ones
             shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(ROOT, own, ignore=NOT_COPIED)
+    copy_project(own)
     for program in handed_in.glob("*.py"):
         shutil.copy(program, own / "notebooks" / "programs" / "own")
     os.chdir(own / "notebooks")
@@ -43,6 +44,13 @@ def main():
     limit_processes()
     be_kernel()
     shutil.rmtree(own, ignore_errors=True)
+
+
+def copy_project(own):
+    """Copy what notebooks use; a link to nothing is left out."""
+    for name in COPIED:
+        shutil.copytree(ROOT / name, own / name, ignore=NOT_COPIED, ignore_dangling_symlinks=True)
+    shutil.copy(ROOT / "requirements.txt", own)
 
 
 def be_own(folder):

@@ -4,11 +4,13 @@ import csv
 import json
 import os
 import subprocess
+from pathlib import Path
 
 import nbformat
 import psutil
 import pytest
 
+import grading_kernel
 from checks import exercise
 from launching import ROOT
 from make_assignments import assignment
@@ -71,6 +73,18 @@ def test_a_check_raises_an_error_where_nbgrader_grades(monkeypatch, tmp_path):
         check(2)
 
 
+def test_a_copy_of_the_project_to_grade_in_holds_no_hand_ins(monkeypatch, tmp_path):
+    monkeypatch.setattr(grading_kernel, "ROOT", tmp_path)
+    hand_ins = Path("class", "submitted")
+    for folder in (*grading_kernel.COPIED, hand_ins):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "requirements.txt").touch()
+    (tmp_path / "notebooks" / "moved.csv").symlink_to(tmp_path / "away")
+    grading_kernel.copy_project(tmp_path / "own")
+    assert (tmp_path / "own" / "requirements.txt").exists()
+    assert not (tmp_path / "own" / hand_ins).exists()
+
+
 def nbgrader(course, *words, status=0):
     """Run one of nbgrader's commands, in its activated environment; return what it says."""
     environ = {**os.environ, "PATH": f"{GRADER}{os.pathsep}{os.environ['PATH']}"}
@@ -102,8 +116,9 @@ def commands(process):
         return []
 
 
-def lose_a_check(notebook):
-    notebook.cells.remove(graded(notebook, grade_id="exercise-1-check")[0])
+def lose_checks(notebook):
+    for cell in graded(notebook, locked=True):
+        notebook.cells.remove(cell)
 
 
 def lose_metadata(notebook):
@@ -115,6 +130,10 @@ def lose_all(notebook):
     notebook.cells = [cell for cell in notebook.cells if "nbgrader" not in cell.metadata]
 
 
+WARNING = """
+import sys
+get_ipython().events.register("pre_run_cell", lambda info: print("a warning", file=sys.stderr))
+"""
 MEMORY = "\nx = []\nwhile True:\n    x.append(bytearray(10**7))"
 OUTPUT = "\nwhile True:\n    print('x')"
 PROCESSES = """
@@ -132,8 +151,8 @@ def test_nbgrader_grades_what_is_right_in_copies_that_lack_or_take_something(tmp
     nbgrader(course, "generate_assignment", NAME)
     source = nbformat.read(course / "source" / NAME / f"{NAME}.ipynb", as_version=4)
     right = {n: cell.source for n, cell in enumerate(graded(source, solution=True))}
-    hand_in(course, "deleted", right, lose_a_check)
-    hand_in(course, "plain", right, lose_metadata)
+    hand_in(course, "deleted", right, lose_checks)
+    hand_in(course, "plain", {**right, 0: right[0] + WARNING}, lose_metadata)
     hand_in(course, "greedy", {0: MEMORY, 1: OUTPUT, 2: right[2]})
     hand_in(course, "endless", {0: "\nwhile True:\n    pass", 1: PROCESSES, 2: right[2]})
     limits = "--RunWithinLimits.memory_gb=2", "--RunWithinLimits.processes=60"
@@ -147,7 +166,9 @@ def test_nbgrader_grades_what_is_right_in_copies_that_lack_or_take_something(tmp
     assert scores == {"deleted": 3, "plain": 3, "greedy": 1, "endless": 1}
     ran = nbformat.read(course / "autograded" / "deleted" / NAME / f"{NAME}.ipynb", as_version=4)
     assert not first_error(ran)
-    assert f"deleted/{NAME}/{NAME}.ipynb: exercise-1-check was missing and was put back" in told
+    for number in 1, 2, 3:
+        put_back = f"exercise-{number}-check was missing and was put back"
+        assert f"deleted/{NAME}/{NAME}.ipynb: {put_back}" in told
     assert f"plain/{NAME}/{NAME}.ipynb: exercise-3-check had lost its metadata" in told
     for student, words in {
         "endless": ("No reply from kernel before timeout", "took more than 60 processes"),

@@ -1,5 +1,6 @@
 """What the exercises say: of right answers, wrong ones, wrong types, and none yet."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -13,7 +14,14 @@ import progress
 from checks import fault_of_parts, fault_of_type, fingerprint
 from checks.reasons import REASONS
 from launching import ROOT
-from notebooks.test_notebooks import NOTEBOOKS, committed, every_notebook, tagged, verdicts
+from notebooks.test_notebooks import (
+    NOTEBOOKS,
+    code_cells,
+    committed,
+    every_notebook,
+    tagged,
+    verdicts,
+)
 
 TIME_BUDGET_S = 20
 HINTS = {"rank": "who ended first?", "cause": "read its last line"}
@@ -43,6 +51,27 @@ def test_a_check_knows_its_notebook_and_its_place_in_it(name):
         text = Path(ROOT, "notebooks", f"{module[1].replace('.', '/')}.py").read_text()
         begin = rf'^@exercise\("{name[:2]}", {number}(, like=function)?\)\ndef {module[2]}\('
         assert re.search(begin, text, flags=re.M)
+
+
+def values_of(cell):
+    """The names that a cell gives values, each with what its value is written as."""
+    for node in ast.walk(ast.parse(cell.source)):
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, ast.FunctionDef
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            names = [part.id for part in ast.walk(target) if isinstance(part, ast.Name)]
+            yield from ((name, type(node.value)) for name in names)
+
+
+@every_notebook
+def test_a_check_takes_nothing_of_the_lesson_for_an_answer_that_was_emptied(name):
+    lesson = set()
+    for cell in code_cells(committed(name)):
+        if "exercise" in cell.metadata.get("tags", []):
+            checked = set(re.findall(r"\w+", cell.source.splitlines()[-1]))
+            answer = {given for given in values_of(cell) if given[0] in checked}
+            assert answer - lesson, cell.source
+        lesson.update(values_of(cell))
 
 
 def test_every_right_answer_has_its_reason_in_one_sentence():

@@ -58,6 +58,22 @@ def test_a_host_has_its_own_name_home_and_processes(hosts):
     assert on_host("d1", "command -v python") == str(pathlib.Path(sys.executable).parent / "python")
 
 
+LOCKED = "(echo 'ubuntu:!:::::::'; cat /etc/shadow) >$0 && mount --bind $0 /etc/shadow"
+BELOW_HOME = f"mount -t tmpfs home /home && mkdir /home/own && mount --bind {ROOT} /home/own"
+
+
+@pytest.mark.parametrize("prepare, root", [(LOCKED, ROOT), (BELOW_HOME, "/home/own")])
+def test_a_host_can_be_used_where(prepare, root, tmp_path):
+    """The machine has a user ubuntu who is locked, or the project is below /home."""
+    tool = f"{sys.executable} tools/cluster.py --name {CLUSTER.name}"
+    script = f"{prepare} && cd {root} && {tool} up --hosts 1 && {tool} ssh d1 ls -d {root}/tools"
+    command = ["unshare", "--mount", "sh", "-c", script, str(tmp_path / "shadow")]
+    try:
+        assert subprocess.check_output(command, text=True).splitlines()[-1] == f"{root}/tools"
+    finally:
+        cluster("down")
+
+
 def _hold_often(name, holders, met):
     for _ in range(500):
         with cluster_network.Cluster(name).locked():
