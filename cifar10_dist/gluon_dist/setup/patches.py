@@ -135,7 +135,8 @@ def warn_of_stale_gradients(mxnet):
 
     @functools.wraps(update)
     def update_and_warn(self, ignore_stale_grad=False):
-        if ignore_stale_grad and self._distributed and not self._update_on_kvstore:
+        is_plain = self._distributed and not hasattr(self, "exchange")  # that settles it
+        if ignore_stale_grad and is_plain and not self._update_on_kvstore:
             learned = (p for p in self._params if p.grad_req != "null")
             stale = [p.name for p in learned if not all(d._fresh_grad for d in p.list_data())]
             if stale:
