@@ -11,6 +11,7 @@ import weakref
 
 from gluon_dist.setup import environment, finder
 from gluon_dist.setup.exceptions import Refused, end_if_failed, end_with_traceback
+from gluon_dist.setup.order import arrays_of
 
 try:
     import cloudpickle
@@ -42,7 +43,7 @@ def wait_for_weights(mxnet):
     @functools.wraps(broadcast)
     def broadcast_and_wait(self, key, value, out, priority=0):
         broadcast(self, key, value, out, priority)
-        for array in out if isinstance(out, list) else [out]:
+        for array in arrays_of(out):
             array.wait_to_read()
 
     store_class.broadcast = broadcast_and_wait
