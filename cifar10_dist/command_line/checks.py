@@ -93,6 +93,8 @@ def _mistakes_of_data(args):
         yield "--data-train and --data-val go together"
     if args.data_train and args.data != "auto":
         yield f"--data {args.data} and --data-train exclude each other"
+    if args.test_io and args.benchmark:
+        yield "--test-io and --benchmark exclude each other: --benchmark reads one batch only"
     if args.pad_size > 1000:
         yield f"--pad-size {args.pad_size}: too wide a border; at most 1000 pixels"
 

@@ -60,6 +60,7 @@ CASES = {
     "--gc-type 2bit needs": ("--gc-type 2bit --kv-store dist_async", LAUNCHED),
     "--gc-type and --dtype": ("--gc-type 2bit --dtype float16", LAUNCHED),
     "--dtype float16 and": ("--kv-store dist_async --dtype float16", LAUNCHED),
+    "--test-io and --benchmark": ("--test-io 1 --benchmark 1", ALONE),
     "--optimizer luck: not": ("--optimizer luck", ALONE),
     "--optimizer dcasgd: MXNet": ("--optimizer DCASGD", ALONE),
 }
