@@ -93,6 +93,8 @@ def _mistakes_of_data(args):
         yield "--data-train and --data-val go together"
     if args.data_train and args.data != "auto":
         yield f"--data {args.data} and --data-train exclude each other"
+    if args.test_io and args.benchmark:
+        yield "--test-io and --benchmark exclude each other: --benchmark reads one batch only"
     if args.pad_size > 1000:
         yield f"--pad-size {args.pad_size}: too wide a border; at most 1000 pixels"
 
@@ -178,7 +180,7 @@ def _mistakes_of_devices(args, kind, num_devices):
         yield "--dtype bfloat16: MXNet needs a processor with AVX-512; take float32"
     if args.batch_size < num_devices:
         yield f"--batch-size {args.batch_size}: fewer than one for each of {num_devices} devices"
-    is_one_update = args.optimizer.lower() not in ("sgld", "nadam")
+    is_one_update = args.optimizer.lower() not in ("sgld", "nadam", "lars")
     if num_devices > 1 and args.kv_store != "dist_async" and not is_one_update:
         yield (
             f"--optimizer {args.optimizer}: MXNet's updates each of {num_devices} devices in "

@@ -29,6 +29,7 @@ FAST = {
 OLDER = {
     "--rgb-mean": "123.68,116.779,103.939",
     "--rgb-std": "1,1,1",
+    "--pad-size": "4",
     "--optimizer": "sgd",
     "--lr": "0.1",
 }
@@ -79,6 +80,8 @@ def _missing_partners(given):
         yield "--rgb-mean"
     if given.rgb_mean and not given.rgb_std:
         yield "--rgb-std"
+    if given.random_crop and given.pad_size is None and not given.data_train:  # crops nothing
+        yield "--pad-size"
     if not given.optimizer and (given.mom or (given.lr or 0) >= 0.05):  # Adam's rates are lower
         yield "--optimizer"
     if not given.lr and (given.optimizer or "").lower() in ("sgd", "nag"):

@@ -27,7 +27,8 @@ def options_of(args):
     if args.network.endswith(".json"):  # the path may differ, the content may not
         digest = hashlib.sha256(Path(args.network).read_bytes()).hexdigest()
         texts["--network"] = f"a file with SHA-256 {digest[:12]}"
-    texts["--model-prefix"] = "given" if args.model_prefix else "not given"
+    for name, value in ("--model-prefix", args.model_prefix), ("--log-dir", args.log_dir):
+        texts[name] = "given" if value else "not given"
     if args.resume not in ("auto", "none"):
         texts["--resume"] = "of a path"
     return texts

@@ -76,7 +76,8 @@ def choose_optimizer(options, workers):
     kind = optimizer_class(options.name, on_servers=workers.is_async)
     update_size = options.batch_size * (1 if workers.is_async else workers.count)
     lr = scaled_learning_rate(options.lr, options.lr_scale, update_size)
-    has_momentum = "momentum" in inspect.signature(kind).parameters
+    inits = [inspect.signature(each).parameters for each in kind.__mro__[:-1]]  # without object
+    has_momentum = any("momentum" in parameters for parameters in inits)
     momentum = options.momentum if has_momentum else None
     if options.lr_scale == "staleness":
         lr, momentum = allow_for_staleness(lr, momentum, workers.count)

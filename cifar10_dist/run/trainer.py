@@ -23,7 +23,7 @@ def create_trainer(args, net, workers, steps_per_epoch, steps_done=0):
     workers : Workers
     steps_per_epoch : int
     steps_done : int
-        Steps that were done before a restart.
+        Steps that this worker had done before a restart.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def create_trainer(args, net, workers, steps_per_epoch, steps_done=0):
         at=args.lr_step_epochs,
     )
     if workers.is_async:  # the servers have the schedule, where the pushes of all workers count
-        rest = ResumedScheduler(schedule, steps_done * workers.count)
+        rest = ResumedScheduler(schedule, sum(workers.all_gather_int(steps_done)))
         return Trainer(params, kind(lr_scheduler=rest, **arguments), kvstore=workers.store)
     lookahead = None
     if options.lookahead:

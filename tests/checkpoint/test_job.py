@@ -302,6 +302,19 @@ def test_shared_parameters_are_put_back(tmp_path):
     job.close()
 
 
+def test_whole_numbers_are_saved_and_put_back(tmp_path):
+    for begun in (1, 2):
+        layer = nn.Dense(2, in_units=2)
+        layer.counts = layer.params.get_constant("counts", mx.nd.full(3, begun, dtype="int32"))
+        layer.initialize()
+        job = gd.Checkpoint(tmp_path / "a", layer, gd.Trainer(layer.collect_params(), "sgd"))
+        job.restore()
+        job.save(1)
+        job.close()
+    assert layer.counts.data().dtype == np.int32
+    assert layer.counts.data().asnumpy().tolist() == [1] * 3
+
+
 @pytest.fixture
 def saved(tmp_path):
     """A folder with checkpoints of two epochs, and one within the third."""

@@ -103,14 +103,35 @@ with Stopper(True) as stopper:
     time.sleep(3)
 print("saved", stopper.is_requested)
 """
+SLOW_DISK = """
+import os, signal, tempfile, time
+import gluon_dist as gd
+import mxnet as mx
+net, replace = mx.gluon.nn.Dense(1, in_units=1), os.replace
+net.initialize()
+os.replace = lambda *args: (time.sleep(3), replace(*args))
+with tempfile.TemporaryDirectory() as folder:
+    job = gd.Checkpoint(folder + "/m", net, gd.Trainer(net.collect_params(), "sgd"))
+    job.restore()
+    os.kill(os.getpid(), signal.SIGUSR1)
+    {}
+    job.save(0, 1)
+    job.close()
+print("saved", True)
+"""
 
 
-def test_a_worker_that_waits_for_files_has_no_time_limit_even_if_its_screen_takes_no_line():
+@pytest.mark.parametrize(
+    "program",
+    [SAVE_SLOWLY, SLOW_DISK.format("pass"), SLOW_DISK.format("while not job.should_stop(): pass")],
+    ids=["lifted", "the end of a loop", "a stop within a loop"],
+)
+def test_a_worker_that_waits_for_files_has_no_time_limit_even_if_its_screen_takes_no_line(program):
     """A second of grace, and no step for three."""
     env = {**os.environ, "PYTHONPATH": str(ROOT / "cifar10_dist"), "LAUNCH_GRACE": "1"}
     env["PYTHONUNBUFFERED"] = "1"  # else Python tries the line again at its exit, which is then 120
     with open("/dev/full", "w") as full:
-        command = [sys.executable, "-c", SAVE_SLOWLY]
+        command = [sys.executable, "-c", program]
         job = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=full)
     assert (job.returncode, job.stdout) == (0, b"saved True\n")
 

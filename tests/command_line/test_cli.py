@@ -29,6 +29,7 @@ WRONG = {
     "--network nasnet_4_1056": "--network nasnet_4_1056: does not give scores of the classes alone",
     "--kv-store carrier_pigeon": "invalid choice: 'carrier_pigeon'",
     "--optimizer SGLD --cpus 2": "--optimizer SGLD: MXNet's updates each of 2 devices",
+    "--optimizer LARS --cpus 2": "--optimizer LARS: MXNet's updates each of 2 devices",
     "--no-such-flag": "unknown argument '--no-such-flag'",
     "--gpus 7": "--gpus 7: this machine has 0 GPU(s)",
     "--cpus 2147483647": "--batch-size 64: fewer than one for each of 2147483647 devices",

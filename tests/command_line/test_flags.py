@@ -60,6 +60,7 @@ CASES = {
     "--gc-type 2bit needs": ("--gc-type 2bit --kv-store dist_async", LAUNCHED),
     "--gc-type and --dtype": ("--gc-type 2bit --dtype float16", LAUNCHED),
     "--dtype float16 and": ("--kv-store dist_async --dtype float16", LAUNCHED),
+    "--test-io and --benchmark": ("--test-io 1 --benchmark 1", ALONE),
     "--optimizer luck: not": ("--optimizer luck", ALONE),
     "--optimizer dcasgd: MXNet": ("--optimizer DCASGD", ALONE),
 }
@@ -229,6 +230,9 @@ def test_the_defaults_of_older_examples_are_taken(capsys):
         ("--mom 0.9 --rgb-std 1,1,1", ["--rgb-mean 0,0,0", "--optimizer adam (there sgd)"]),
         ("--lr 0.1", ["--optimizer adam (there sgd)"]),
         ("--optimizer SGD", ["--lr 0.001 (there 0.1)"]),
+        ("--random-crop 1", ["--pad-size 0 (there 4)"]),
+        ("--random-crop 1 --pad-size 0", []),
+        ("--random-crop 1 --data-train a --data-val b", []),
         ("--rgb-mean 1,2,3 --rgb-std 1,1,1 --lr 0.1 --optimizer sgd", []),
         ("--lr 0.003 --num-epochs 3", []),
         ("--network fast --rgb-mean 1,2,3 --lr 0.1 --mom 0.8", []),

@@ -22,7 +22,9 @@ def options(words):
     "one, other, different",
     [
         ("--lr 0.1", "--lr 0.2 --batch-size 7", {"--lr", "--batch-size"}),
-        ("--data-dir a --disp-batches 3", "--cpus 1 --log-dir b --gpus", set()),
+        ("--data-dir a --disp-batches 3", "--cpus 1 --gpus", set()),
+        ("--log-dir a", "--log-dir b", set()),
+        ("--log-dir a", "", {"--log-dir"}),
         ("--data-train a --data-val b", "--data-train c --data-val d", set()),
         ("--model-prefix a/m", "--model-prefix b/m --keep 2", set()),
         ("--model-prefix a/m", "", {"--model-prefix"}),

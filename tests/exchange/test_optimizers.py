@@ -28,6 +28,13 @@ def test_weights_without_a_gradient_stay_finite(name):
     assert np.isfinite(weight.asnumpy()).all()
 
 
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_an_optimizer_that_has_a_momentum_gets_it(name):
+    args = parse_args(["--optimizer", name, "--mom", "0"])
+    kind, arguments = choose_optimizer(OptimizerOptions.of(args), Workers(mx.kv.create("local")))
+    assert ("momentum" in arguments) == hasattr(kind(), "momentum")
+
+
 def test_where_there_are_gradients_adamax_is_mxnets():
     found = []
     for kind in (mx.optimizer.Adamax, Adamax):

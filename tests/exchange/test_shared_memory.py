@@ -49,6 +49,20 @@ def test_shared_memory_is_chosen_only_where_all_workers_have_it(
     assert type(found) is way
 
 
+def test_what_was_asked_of_a_gradient_before_the_sums_is_of_the_gradient():
+    memory = SimpleNamespace(rank=0, add_up=lambda rows: rows.fill(9), barrier=lambda: None)
+    memory.array = lambda size, dtype: np.zeros((1, size), dtype)
+    param, shared = mx.gluon.Parameter("w", shape=(4,)), SharedBuckets(memory)
+    param.initialize()
+    shared.move_gradients([param])
+    param.grad()[:] = 1
+    mx.nd.waitall()
+    late = mx.nd.dot(*[mx.nd.ones((3000, 3000))] * 2)[0, :4] * 0
+    asked = param.grad() + late  # is read once that is there
+    shared.add_up()
+    assert asked.asnumpy().tolist() == [1] * 4 and param.grad().asnumpy().tolist() == [9] * 4
+
+
 @pytest.mark.long
 def test_both_ways_train_alike_and_say_which_it_is(tmp_path):
     words = ("-n", 2, *TRAIN, *SHORT.split(), "--num-epochs", "1")

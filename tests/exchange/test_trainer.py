@@ -194,6 +194,7 @@ def run(folder, workers, kind, *settings):
     servers = 0 if kind == "horovod" else 1
     job = launch(folder, "-n", workers, "-s", servers, sys.executable, *words, env=env)
     assert job.status == 0, job.text()
+    assert "skips the update" not in job.text()  # what MXNet's Trainer would do
     return np.load(folder / "found.npz")
 
 

@@ -5,6 +5,7 @@ the kvstore and the file for the movements, JSON, a list for each of ``SETTINGS`
 """
 
 import json
+import math
 import sys
 
 import gluon_dist  # noqa: F401  first
@@ -85,6 +86,17 @@ def next_workers(workers, number):
     return group._workers
 
 
+def assert_resumed_alike(workers):
+    """The schedule goes on after the updates of all workers, which had made 1, 2, … steps."""
+    args = parse_args([*COMMON.split(), "--kv-store", "dist_async", *SETTINGS[2].split()])
+    net = OneWeight()
+    net.initialize()
+    trainer = create_trainer(args, net, workers, STEPS, steps_done=1 + workers.rank)
+    done, end = sum(range(workers.count + 1)), STEPS * EPOCHS * workers.count + 1
+    wanted = args.lr * (1 + math.cos(math.pi * (done + 1) / end)) / 2
+    assert abs(trainer.learning_rate - wanted) < 1e-6, (trainer.learning_rate, wanted)
+
+
 def main(kind=None, target=None, num_devices=1):
     """Write the movements for every setting."""
     store = mx.kv.create(kind)
@@ -93,6 +105,8 @@ def main(kind=None, target=None, num_devices=1):
     for number, setting in enumerate(SETTINGS):
         args = parse_args([*COMMON.split(), "--kv-store", kind, *setting.split()])
         found.append(movements(args, next_workers(workers, number), num_devices))
+    if workers.is_async:
+        assert_resumed_alike(next_workers(workers, len(SETTINGS)))
     if workers.rank == 0:
         with open(target, "w") as file:
             json.dump(found, file)

@@ -39,9 +39,12 @@ def refuse(function, *args, **options):
 def main():
     gd.store("dist_async")
     nets = every.branched(Setting("shared"), learning_rate=LR)
+    params = [param for net in nets for param in net.collect_params().values()]
+    for param in params:  # which a pull of the weights has not replaced
+        assert (param.grad() != param.data()).asnumpy().any(), param.name
     nets[0].weight._trainer.pull_weights()
     mx.nd.waitall()
-    found = every.flat([p.data().asnumpy() for net in nets for p in net.collect_params().values()])
+    found = every.flat([param.data().asnumpy() for param in params])
     if gd.rank() == 0:
         np.save(sys.argv[1], found)
     gd.barrier()

@@ -252,7 +252,7 @@ class Checkpoint:
             yield next(batches)
             self._require_open("steps", session)
             self._step = step + 1
-            is_asked = self.should_stop()
+            is_asked = session.stopper.should_stop()
             if is_asked:
                 break
         # In dist_async a worker may be at the end when it hears that another has stopped.
@@ -345,7 +345,10 @@ class Checkpoint:
             The same on all workers; with ``dist_async`` they may learn it some steps apart.
         """
         self._require_open("should_stop")
-        return bool(self._session.stopper.should_stop())
+        is_asked = bool(self._session.stopper.should_stop())
+        if is_asked:
+            self._session.stopper.lift_limit()
+        return is_asked
 
     def close(self) -> None:
         """Wait until all is written and all workers are here; TERM is again what it was.
@@ -358,6 +361,7 @@ class Checkpoint:
         if not self._is_open:
             self._release()
             return
+        self._session.stopper.lift_limit()
         failed = False
         if self._writer is not None:
             self._writer.wait()

@@ -6,6 +6,7 @@ from gluon_dist.common.errors import Diverged
 from gluon_dist.common.messages import warn
 
 import mxnet as mx
+import numpy as np
 
 
 def first_not_finite(arrays):
@@ -14,8 +15,10 @@ def first_not_finite(arrays):
     Parameters
     ----------
     arrays : iterable of (str, NDArray)
+        Whole numbers are finite.
     """
-    flags = [(name, mx.nd.all_finite(array)) for name, array in arrays]
+    floats = (each for each in arrays if np.dtype(each[1].dtype).kind not in "iub")
+    flags = [(name, mx.nd.all_finite(array)) for name, array in floats]
     return next((name for name, flag in flags if not flag.asscalar()), None)
 
 

@@ -150,7 +150,8 @@ class AsyncTrainer(Trainer):
             if param in self._stale:
                 self._kvstore.pull(key, param.list_data(), priority=-key)
             elif param.grad_req != "null":
-                grads, weights = param.list_grad(), param.list_data()
+                # MXNet would also pull the weights into what is pushed: see setup/order.py.
+                grads, weights = [g.copy() for g in param.list_grad()], param.list_data()
                 self._kvstore.pushpull(key, grads, out=weights, priority=-key)
         # MXNet's engine works in the background. The 1 is computed from the weight that is pulled
         # last, so that the engine cannot send it before the pull.

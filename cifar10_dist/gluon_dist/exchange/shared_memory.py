@@ -15,6 +15,7 @@ from gluon_dist.exchange.buckets import BUCKET_BYTES, Buckets
 
 import mxnet as mx
 import numpy as np
+from mxnet.base import _LIB, check_call
 
 PTHREAD_PROCESS_SHARED = 1  # pthread.h
 BLOCK = 16384  # elements that are added at a time: they stay in a core's own cache
@@ -177,7 +178,8 @@ class SharedBuckets(Buckets):
     def add_up(self):
         """Add up each bucket as soon as backward has filled it; the last layers come first."""
         for (bucket,), rows in zip(reversed(self.buckets), reversed(self._rows)):
-            bucket.wait_to_read()
+            # Also for what still reads it: MXNet does not know that the memory changes.
+            check_call(_LIB.MXNDArrayWaitToWrite(bucket.handle))
             self._memory.add_up(rows)
         self._memory.barrier()
 

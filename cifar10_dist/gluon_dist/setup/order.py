@@ -30,9 +30,9 @@ def keep_order(mxnet):
         keys = key if isinstance(key, (list, tuple)) else [key]
         for n, each in enumerate(keys):
             before = unsettled.get(each)
-            unsettled[each] = list(_flat(arrays if keys is not key else arrays[n : n + 1]))
+            unsettled[each] = list(arrays_of(arrays if keys is not key else arrays[n : n + 1]))
             if before:
-                known = {id(array) for array in _flat(pushed)}
+                known = {id(array) for array in arrays_of(pushed)}
                 for array in before:
                     if id(array) not in known:
                         array.wait_to_read()
@@ -73,10 +73,10 @@ def copied(store, key, value):
     return arrays[0].copy() if is_kept and arrays[0].context.device_type == "cpu" else value
 
 
-def _flat(items):
+def arrays_of(items):
     """Yield the arrays of lists within lists."""
     if isinstance(items, (list, tuple)):
         for each in items:
-            yield from _flat(each)
+            yield from arrays_of(each)
     else:
         yield items

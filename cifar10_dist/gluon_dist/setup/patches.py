@@ -11,6 +11,7 @@ import weakref
 
 from gluon_dist.setup import environment, finder
 from gluon_dist.setup.exceptions import Refused, end_if_failed, end_with_traceback
+from gluon_dist.setup.order import arrays_of
 
 try:
     import cloudpickle
@@ -42,7 +43,7 @@ def wait_for_weights(mxnet):
     @functools.wraps(broadcast)
     def broadcast_and_wait(self, key, value, out, priority=0):
         broadcast(self, key, value, out, priority)
-        for array in out if isinstance(out, list) else [out]:
+        for array in arrays_of(out):
             array.wait_to_read()
 
     store_class.broadcast = broadcast_and_wait
@@ -135,7 +136,8 @@ def warn_of_stale_gradients(mxnet):
 
     @functools.wraps(update)
     def update_and_warn(self, ignore_stale_grad=False):
-        if ignore_stale_grad and self._distributed and not self._update_on_kvstore:
+        is_plain = self._distributed and not hasattr(self, "exchange")  # that settles it
+        if ignore_stale_grad and is_plain and not self._update_on_kvstore:
             learned = (p for p in self._params if p.grad_req != "null")
             stale = [p.name for p in learned if not all(d._fresh_grad for d in p.list_data())]
             if stale:

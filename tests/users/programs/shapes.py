@@ -54,6 +54,10 @@ def right(store):
     nd.waitall()
     if pushed.sum().asscalar() != 4 or begun.sum().asscalar() != 4:
         yield "pushed array"
+    copies = [nd.zeros(4), nd.zeros(4)]
+    store.broadcast([111], [nd.ones(4)], out=[copies])
+    if any(copy.sum().asscalar() != 4 for copy in copies):
+        yield "broadcast"
     net, trainer = two_heads(store)
     rates = []
     for step in range(4):
