@@ -160,6 +160,11 @@ def test_a_server_may_go_on_after_updates_that_failed_and_counts_them(tmp_path):
     assert f"{said}: ValueError: an update that fails" in job.last_words()
 
 
+def test_a_short_batch_of_one_worker_of_dist_async_is_divided_by_its_own_size(tmp_path):
+    job = run(tmp_path, "shapes.py", "short", with_us=True)
+    assert job.status == 0 and job.stdout.count("wrong:\n") == 2, job.text()
+
+
 def test_a_store_does_what_others_do_and_plain_mxnet_does_not(tmp_path):
     job = run(tmp_path, "shapes.py", "right", with_us=True)
     assert job.status == 0 and job.stdout.count("wrong:\n") == 2, job.text()
