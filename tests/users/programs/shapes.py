@@ -1,7 +1,8 @@
 """What programs do with a dist store: `right` prints what went wrong.
 
 `refused` and `lost` print what was refused; `alone` has a Trainer that does not use the store;
-`short` prints what went wrong with batches of several sizes on dist_async.
+`short` prints what went wrong with batches of several sizes on dist_async. `gd` after it: calls of
+gluon_dist, on the same store, come before.
 """
 
 import sys
@@ -108,6 +109,10 @@ def short(store):
 
 if __name__ == "__main__":
     made = mx.kv.create("dist_async" if sys.argv[1] in ("lost", "short") else "dist_sync")
+    if "gd" in sys.argv:
+        import gluon_dist
+
+        gluon_dist.barrier()
     if sys.argv[1] in ("right", "short"):
         print("wrong:", *globals()[sys.argv[1]](made), sep="; ", flush=True)
     elif sys.argv[1] == "alone":
