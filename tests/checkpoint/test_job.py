@@ -118,9 +118,12 @@ def test_an_asynchronous_job_goes_on_and_says_once_what_is_not_saved(tmp_path):
     saved = files.find(str(tmp_path / "m"))[0]
     saved.manifest.worker_steps[1] = 4  # that worker has none left of this epoch
     saved.manifest.write(f"{saved.name}.json")
-    again = finished(own(tmp_path, *options, workers=2)).text()
+    again = finished(own(tmp_path, *options, "--late", 0.5, workers=2)).text()
     assert "Resumed from" in again and again.count("momenta and the like") == 1
     assert len(set(END.findall(again))) == 1
+    saved, ended = mx.nd.load(str(tmp_path / "m-0003.params")), np.load(tmp_path / "m.npz")
+    for name in ended.files:  # also what worker 1 has pushed after worker 0's last step
+        assert (saved[name.replace("judge.", "", 1)].asnumpy() == ended[name]).all(), name
 
 
 def test_one_worker_that_raises_ends_the_job_and_what_was_saved_stays(tmp_path):

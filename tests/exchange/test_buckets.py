@@ -34,7 +34,7 @@ def several_workers(seen):
     store = SimpleNamespace(
         init=lambda *_: None, pushpull=lambda key, value, priority: seen.append(f"send {key}")
     )
-    return SimpleNamespace(store=store, store_type="dist_sync", take_keys=lambda number: 0)
+    return SimpleNamespace(own_store=store, store_type="dist_sync", take_keys=lambda number: 0)
 
 
 def trained(exchange=None):

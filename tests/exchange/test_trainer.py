@@ -246,10 +246,11 @@ def test_what_does_not_fit_in_two_bits_is_sent_later(two_workers, name):
 
 
 def test_what_a_store_or_other_workers_do_not_allow_is_refused_in_a_line(two_workers):
-    half, threshold, shapes = two_workers["refused"]
+    half, threshold, shapes, arrays = two_workers["refused"]
     advice = "give this one {'type': '2bit', 'threshold': 0.5}, too"
     assert half == threshold and half.endswith(advice) and half.startswith("compression_params: ")
     assert "worker 1" in shapes and "\n" not in shapes, shapes
+    assert arrays.startswith("npx.set_np(): ") and "\n" not in arrays, arrays
 
 
 def learn_late(folder, workers):

@@ -72,6 +72,8 @@ def movements(args, workers, num_devices):
         if workers.is_async:  # one after the other, so that each sees its own update alone
             place = workers.all_reduce([place])[0]
         places.append(float(place))
+        trainer.measure_staleness()
+        assert trainer.learning_rate >= 0  # whoever reads it changes nothing
     return [after - before for before, after in zip(places, places[1:])]
 
 

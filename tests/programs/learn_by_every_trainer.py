@@ -433,10 +433,12 @@ def refusals():
     layer = nn.Dense(1, in_units=1 + gd.rank(), prefix="differs_")
     layer.initialize()
     half = {"compression_params": {"type": "fp16"}}
+    ways = (net, half, 0), (net, two_bit_options(0.25), 0), (layer, {}, 0), (net, {}, 1)
     found = []
-    for block, options in ((net, half), (net, two_bit_options(0.25)), (layer, {})):
+    for block, options, is_numpy in ways:
         try:
-            gd.Trainer(block.collect_params(), "sgd", **options)
+            with mx.util.np_array(is_numpy):
+                gd.Trainer(block.collect_params(), "sgd", **options)
         except ValueError as error:
             found.append(str(error))
     return found

@@ -73,6 +73,7 @@ def parse():
     parser.add_argument("--keep", type=int)
     parser.add_argument("--optimizer", default="adam")
     parser.add_argument("--pause", type=float, default=0, help="seconds after each step")
+    parser.add_argument("--late", type=float, default=0, help="seconds more, on worker 1")
     parser.add_argument("--outputs", type=int, default=3)
     parser.add_argument("--store", help="such as dist_async")
     parser.add_argument("--fail", type=int, help="the worker that raises in the second epoch")
@@ -129,7 +130,7 @@ def main():
                 trainer.step(batch.global_size)
             if gd.rank() == 0:
                 print(f"epoch {epoch} step {step}", flush=True)
-            time.sleep(args.pause)
+            time.sleep(args.pause + args.late * gd.rank())
         for net in nets.values():
             gd.average_statistics(net)
         if args.asks == gd.rank():

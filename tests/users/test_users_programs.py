@@ -160,15 +160,22 @@ def test_a_server_may_go_on_after_updates_that_failed_and_counts_them(tmp_path):
     assert f"{said}: ValueError: an update that fails" in job.last_words()
 
 
-def test_a_store_does_what_others_do_and_plain_mxnet_does_not(tmp_path):
-    job = run(tmp_path, "shapes.py", "right", with_us=True)
+def test_a_short_batch_of_one_worker_of_dist_async_is_divided_by_its_own_size(tmp_path):
+    job = run(tmp_path, "shapes.py", "short", with_us=True)
     assert job.status == 0 and job.stdout.count("wrong:\n") == 2, job.text()
+
+
+def test_a_store_does_what_others_do_and_plain_mxnet_does_not(tmp_path):
+    for more in (), ("gd",):
+        job = run(tmp_path, "shapes.py", "right", *more, with_us=True)
+        assert job.status == 0 and job.stdout.count("wrong:\n") == 2, job.text()
     plain = run(tmp_path, "shapes.py", "right", with_us=False)
     assert "wrong:; second push; pushed array; rate; stale" in plain.stdout, plain.text()
 
 
 REFUSALS = {
     "lost": ["dist_async keeps the last push only"],
+    "lost gd": ["dist_async keeps the last push only"],
     "refused": [
         "key 'b' is begun on worker 0, but 'a' on worker 1",
         "duplicate init of key 1",
@@ -183,7 +190,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("way", REFUSALS)
 def test_what_a_store_cannot_do_right_is_refused(tmp_path, way):
-    job = run(tmp_path, "shapes.py", way, with_us=True)
+    job = run(tmp_path, "shapes.py", *way.split(), with_us=True)
     assert "passed" not in job.stdout and "Traceback" not in job.text()
     for words in REFUSALS[way]:
         assert job.stdout.count(f"refused: {words}") == 2, job.text()

@@ -72,6 +72,8 @@ class Contents:
             Of each trainer, for the manifest.
         """
         params, arrays, facts = {}, {}, {}
+        for trainer in self._trainers.values():
+            trainer.pull_weights()  # dist_async: other workers have updated them on the servers
         for key, net in self._nets.items():
             rows = gather_statistics(net, self._workers) if is_within_epoch else None
             if not is_wanted:

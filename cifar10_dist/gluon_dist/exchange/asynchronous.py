@@ -129,6 +129,7 @@ class AsyncTrainer(Trainer):
         inner.lr_mult = {key: param.lr_mult for key, param in numbered}
         inner.wd_mult = {key: param.wd_mult for key, param in numbered}
         mx.gluon.Trainer._init_kvstore(self)  # sends the optimizer
+        self._kvstore = self._workers.own_store
         self._workers.collectives.note_server_optimizer()
         self._kvstore.init(COUNTER_KEY, mx.nd.zeros(1))
         mx.gluon.Trainer._init_params(self)

@@ -50,7 +50,7 @@ class Buckets(Exchange):
 
     def connect(self, workers):
         """Make a key for each bucket."""
-        self._store, self._first_key = workers.store, workers.take_keys(len(self.buckets))
+        self._store, self._first_key = workers.own_store, workers.take_keys(len(self.buckets))
         self._sent = [self._to_send(bucket) for bucket in self.buckets]
         for key, arrays in enumerate(self._sent, self._first_key):
             self._store.init(key, arrays[0])

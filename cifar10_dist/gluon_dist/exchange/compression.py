@@ -75,7 +75,7 @@ class TwoBits(Exchange):
 
     def connect(self, workers):
         """Make a key for each parameter, and let the store compress what is pushed from now on."""
-        self._store, self._first_key = workers.store, workers.take_keys(len(self._params))
+        self._store, self._first_key = workers.own_store, workers.take_keys(len(self._params))
         if "dist" in workers.store_type:  # others do not compress
             self._store.set_gradient_compression({"type": "2bit", "threshold": self.threshold})
             workers.collectives.note_compression(self.threshold)

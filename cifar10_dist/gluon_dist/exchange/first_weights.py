@@ -41,7 +41,7 @@ def by_key(workers, content):
 
     So they travel once to the servers and once to each worker. All workers pass as many bytes.
     """
-    key, store = workers.take_keys(1), workers.store
+    key, store = workers.take_keys(1), workers.own_store
     filled = content + bytes(-len(content) % 4)
     buffer = mx.nd.array(np.frombuffer(filled, np.float32), dtype="float32")
     store.init(key, buffer)

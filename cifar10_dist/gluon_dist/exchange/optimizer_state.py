@@ -82,7 +82,7 @@ def restore(trainer, facts, arrays, names=None):
     names = names or [param.name for param in trainer._params]
     for updater, ctx in zip(trainer._updaters, trainer._contexts):
         for index, param in enumerate(trainer._params):
-            if names[index] not in facts["counts"] or param.grad_req == "null":
+            if names[index] not in facts["counts"]:
                 continue
             state = optimizer.create_state_multi_precision(index, param.data(ctx))
             for number, leaf in enumerate(_leaves(state)):

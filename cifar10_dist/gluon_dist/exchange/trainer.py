@@ -316,6 +316,10 @@ class Trainer(mx.gluon.Trainer):
 
     def _share_weights(self):
         """Give all workers worker 0's weights, now or as soon as their shapes are known."""
+        if mx.util.is_np_array() and (self._workers.count > 1 or len(self.devices) > 1):
+            raise ValueError(
+                "npx.set_np(): several workers or devices train arrays of mx.nd only: leave it out"
+            )
         first_weights.share(self._workers, self._ordered, self._from_first)
 
     def _from_first(self, content):

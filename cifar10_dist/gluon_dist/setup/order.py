@@ -17,7 +17,7 @@ def keep_order(mxnet):
     push, pull, pushpull = store_class.push, store_class.pull, store_class.pushpull
     init = store_class.init
 
-    store_class.may_overwrite = False  # what is pushed: its owner does not need it any more
+    store_class.may_overwrite = False  # what is pushed: see OwnCalls in shared_store.py
 
     def settle(store, key, arrays, is_push=True, pushed=()):
         """Wait for what was queued for a key; note the arrays that the next call will fill.

@@ -7,7 +7,7 @@ import json
 import re
 
 from gluon_dist.setup.exceptions import Refused
-from gluon_dist.setup.shared_store import LAST_KEY
+from gluon_dist.setup.shared_store import LAST_KEY, OwnCalls
 
 PARAMETERS = (
     "the Trainer's parameter {} is {} on worker 0, but {} on worker {}. MXNet adds up the "
@@ -83,18 +83,16 @@ class Comparison:
 
     def _gather(self, store, values, length):
         """Return the whole numbers (below 2**24) of all workers, padded with zeros."""
-        store = getattr(store, "first", store)  # only the first one has keys of any size
+        store = OwnCalls(getattr(store, "first", store))  # only that one has keys of any size
         count, nd = store.num_workers, self._mxnet.nd
         self._next_key -= count
         filled = nd.array([*values, *[0] * (length - len(values))], dtype="float32")
-        before, store.may_overwrite = store.may_overwrite, True  # for keys of our own
         store.push(self._next_key + store.rank, filled)  # a first push is stored as it is
         nd.waitall()
         store._barrier()
         rows = [nd.zeros(length) for _ in range(count)]
         for n, row in enumerate(rows):
             store.pull(self._next_key + n, out=row)
-        store.may_overwrite = before
         return [row.asnumpy().astype(int).tolist() for row in rows]
 
 

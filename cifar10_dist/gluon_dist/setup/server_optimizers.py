@@ -25,7 +25,8 @@ def keep_servers_up_to_date(mxnet):
 
     MXNet sends them a copy at the start, without the parameters' ``lr_mult`` and ``wd_mult``. A
     later ``set_learning_rate`` has no effect then, and ``step`` with another batch size is refused.
-    Here a change acts from the next step on, for every key; momentum and the like are kept.
+    Here a change acts from the next step on, for every key; momentum and the like are kept. With
+    ``dist_async`` changes are those of worker 0, but each push is divided by its own batch size.
     """
     store_class, optimizer_class = mxnet.kvstore.KVStore, mxnet.optimizer.Optimizer
     originals = Originals(mxnet)
@@ -52,7 +53,13 @@ def keep_servers_up_to_date(mxnet):
         return originals.read_unchanged(self, read_rate)
 
     def rescale(self, scale):
-        self._optimizer.rescale_grad = scale
+        first = self._optimizer.rescale_grad
+        if "async" not in getattr(self._kvstore, "type", "") or not self._kv_initialized:
+            self._optimizer.rescale_grad = scale
+        elif scale != first:  # of this worker's batch only: the servers keep that of the first
+            for param in (p for p in self._params if p.grad_req != "null"):
+                for grad in param.list_grad():
+                    grad *= scale / first
 
     store_class.set_optimizer = set_and_follow
     store_class.push = with_changes(store_class.push)
@@ -82,6 +89,8 @@ class Originals:
     def send_changes(self, store, key):
         """Send what has changed: all attributes are compared once a step."""
         optimizer = store.optimizer_of_servers
+        if hasattr(optimizer, "takes_all_keys"):  # sent once: a later one would count anew
+            return
         keys = key if isinstance(key, (list, tuple)) else [key]
         seen = [value for _, _, value in _attributes(optimizer)]
         is_seen = len(seen) == len(store.seen) and all(map(operator.is_, seen, store.seen))

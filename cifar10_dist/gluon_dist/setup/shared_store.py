@@ -50,6 +50,34 @@ def share_connection(mxnet):
     )
 
 
+class OwnCalls:
+    """A store for calls of our own: keys of any size, and no copies of what is pushed.
+
+    The program's calls of the same store keep their checks and copies.
+
+    Parameters
+    ----------
+    store : mxnet.kvstore.KVStoreBase
+    """
+
+    def __init__(self, store):
+        self._store = store
+
+    def __getattr__(self, name):
+        found, store = getattr(self._store, name), self._store
+        if name not in KEYED:
+            return found
+
+        def call(*args, **kwargs):
+            before, store.may_overwrite = getattr(store, "may_overwrite", False), True
+            try:
+                return found(*args, **kwargs)
+            finally:
+                store.may_overwrite = before
+
+        return call
+
+
 def _shared_class(store_class, made):
     """Return the class of further distributed stores, which notes each in ``made``."""
 
@@ -110,7 +138,6 @@ def _with_own_store(init_kvstore, create, shared_class, made):
             store = shared_class()
         if isinstance(store, store_class):
             self._kvstore_params["kvstore"] = store
-            store.may_overwrite = store.may_overwrite or hasattr(self, "exchange")
         init_kvstore(self)
 
     return init_own_kvstore

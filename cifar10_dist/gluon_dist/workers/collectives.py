@@ -24,8 +24,8 @@ class Collectives:
 
     Parameters
     ----------
-    store : mxnet.kvstore.KVStore
-        Of a type that begins with ``dist``, with any number of workers.
+    store : OwnCalls
+        Of a store whose type begins with ``dist``, with any number of workers.
 
     Attributes
     ----------
@@ -36,7 +36,6 @@ class Collectives:
 
     def __init__(self, store):
         self._store, self.rank, self.count = store, store.rank, store.num_workers
-        store.may_overwrite = True  # here and in exchanges: no copy is made of what is pushed
         self._is_async = "async" in store.type
         self._next_key = FIRST_KEY
         self._keys = {}  # length -> (key, buffer); dist_async: two first keys, see _keys_for_all

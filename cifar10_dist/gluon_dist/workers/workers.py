@@ -5,6 +5,7 @@ import time
 
 from gluon_dist.common.errors import UsageError
 from gluon_dist.setup.environment import uses_p3
+from gluon_dist.setup.shared_store import OwnCalls
 from gluon_dist.workers.collectives import Collectives, OneWorker
 
 import numpy as np
@@ -22,11 +23,12 @@ class Workers:
     """
 
     def __init__(self, store):
-        self.store = store
+        self.store, self.own_store = store, OwnCalls(store)  # the program's, and for our calls
         self.rank, self.count = store.rank, store.num_workers
         self.store_type, self.is_async = store.type, "async" in store.type
         if not hasattr(store, "gluon_dist"):  # two of them would take the same keys
-            store.gluon_dist = Collectives(store) if store.num_workers > 1 else OneWorker()
+            several = store.num_workers > 1
+            store.gluon_dist = Collectives(self.own_store) if several else OneWorker()
         self.collectives = store.gluon_dist
         self.take_keys = self.collectives.take_trainer_keys
 

@@ -1,6 +1,8 @@
 """What programs do with a dist store: `right` prints what went wrong.
 
-`refused` and `lost` print what was refused; `alone` has a Trainer that does not use the store.
+`refused` and `lost` print what was refused; `alone` has a Trainer that does not use the store;
+`short` prints what went wrong with batches of several sizes on dist_async. `gd` after it: calls of
+gluon_dist, on the same store, come before.
 """
 
 import sys
@@ -92,10 +94,31 @@ def lost(store):
     yield lambda: store.push(1, nd.zeros(4))
 
 
+def short(store):
+    """Yield the weight that is wrong: each of six updates takes the mean gradient, 1, from 8."""
+    net = gluon.nn.Dense(1, in_units=1, use_bias=False)
+    net.initialize(mx.init.Constant(8))
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1}, store)
+    for size in ((4, 2, 4), (4, 4, 1))[store.rank]:
+        with autograd.record():
+            loss = net(nd.ones((size, 1))).sum()
+        loss.backward()
+        trainer.step(size)
+    nd.waitall()
+    store._barrier()
+    trainer._kvstore.pull(0, out=net.weight.data())
+    if net.weight.data().asscalar() != 2:
+        yield net.weight.data().asscalar()
+
+
 if __name__ == "__main__":
-    made = mx.kv.create("dist_async" if sys.argv[1] == "lost" else "dist_sync")
-    if sys.argv[1] == "right":
-        print("wrong:", *right(made), sep="; ", flush=True)
+    made = mx.kv.create("dist_async" if sys.argv[1] in ("lost", "short") else "dist_sync")
+    if "gd" in sys.argv:
+        import gluon_dist
+
+        gluon_dist.barrier()
+    if sys.argv[1] in ("right", "short"):
+        print("wrong:", *globals()[sys.argv[1]](made), sep="; ", flush=True)
     elif sys.argv[1] == "alone":
         one_step(*two_heads("device"), 0)
     else:
