@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Optional
 
+from gluon_launch.job.statuses import counted
 from gluon_launch.telling.columns import fitted, joined, width
 
 SPEED = re.compile(r"Epoch ?\[(\d+)\] Batch ?\[(\d+)[^\]]*\]\s+Speed: (\d+(?:\.\d+)?) samples/sec")
@@ -156,7 +157,7 @@ class Progress:
             found.append(self._row(bars, ranks, signs, columns))
         more = sum(map(len, groups[MOST_ROWS:]))
         if more:
-            found.append(fitted([(f"  and {more} more workers", 0, "")], "", columns))
+            found.append(fitted([(f"  and {counted(more, 'more worker')}", 0, "")], "", columns))
         return found
 
     def _head(self, bars, now, between, columns):
@@ -167,7 +168,7 @@ class Progress:
             room = columns - len(between + time) - sum(len(between + words) for words, *_ in tries)
             phase = fitted([(self.phase, IN_BRACKETS, shorter(self.phase))], "", room)
             return fitted([(phase, 0, ""), *tries, (time, 0, "")], between, columns)
-        who = f"{self.num_workers} worker{'s' * (self.num_workers > 1)}"
+        who = counted(self.num_workers, "worker")
         pieces = [(f"{who} {self.where}".strip(), IN_BRACKETS, who), *tries, (time, 0, "")]
         if self.position and not bars:  # a bar is newer
             pieces.append((self.position, BAR_FIRST, ""))

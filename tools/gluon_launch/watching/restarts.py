@@ -4,7 +4,7 @@ import signal
 from dataclasses import dataclass, replace
 from typing import Optional
 
-from gluon_launch.job.statuses import SAVED, USAGE, describe
+from gluon_launch.job.statuses import SAVED, USAGE, counted, describe
 from gluon_launch.telling.agreement import ERROR
 from gluon_launch.telling.hints import HOW_TO_GO_ON
 from gluon_launch.telling.report import command_to_go_on, explain, how_to_go_on, verdict
@@ -126,11 +126,10 @@ def well_ended(job, attempt, world):
     """Return the line that ends a job that went well."""
     if job.options.check:
         hosts = len(attempt.links.all())
-        are = "s are" if hosts > 1 else " is"
-        return f"{hosts} host{are} ready: leave out --check to start"
-    count = job.count("worker")
+        are = "are" if hosts > 1 else "is"
+        return f"{counted(hosts, 'host')} {are} ready: leave out --check to start"
     seconds = world.monotonic() - job.began
-    return f"{count} worker{'s' * (count > 1)} ended well in {lasting(seconds)}"
+    return f"{counted(job.count('worker'), 'worker')} ended well in {lasting(seconds)}"
 
 
 def asked_after(job, members, world):
