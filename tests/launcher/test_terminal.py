@@ -18,6 +18,7 @@ from gluon_launch.telling.bottom import PLAIN_SIGNS
 from gluon_launch.telling.columns import wrapped
 from gluon_launch.telling.progress import Progress
 from gluon_launch.telling.report import command_to_go_on
+from gluon_launch.watching.restarts import KEEPS_LOGS
 from launching import ROOT, shell
 
 TIME_BUDGET_S = 40
@@ -408,9 +409,10 @@ def test_the_last_lines_of_a_worker_are_said_again_only_if_others_stand_below_th
     job = on_terminal(tmp_path, shell(worker1=fail, worker0=talk), columns=60)
     lines = seen(job, 60).splitlines()
     first = next(n for n, line in enumerate(lines) if "✗" in line)
-    assert [line for line in lines[first + 1 :] if "│" in line][-2:] == [
+    assert [line for line in lines[first + 1 :] if "│" in line][-3:] == [
         "[launch] │ its last lines on standard error:",
         "[launch] │   oh no",
+        f"[launch] │ {KEEPS_LOGS}",
     ]
     assert lines[-2:] == [
         "[launch] └ the job failed with status 3; worker 0 was",
