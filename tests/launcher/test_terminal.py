@@ -15,7 +15,7 @@ from gluon_launch.job.hosts import LOCAL
 from gluon_launch.job.job import Process
 from gluon_launch.telling.agreement import Agreement
 from gluon_launch.telling.bottom import PLAIN_SIGNS
-from gluon_launch.telling.columns import wrapped
+from gluon_launch.telling.columns import command_rows, wrapped
 from gluon_launch.telling.progress import Progress
 from gluon_launch.telling.report import command_to_go_on
 from gluon_launch.watching.restarts import KEEPS_LOGS
@@ -171,6 +171,19 @@ def test_the_command_that_resumes_is_the_one_typed_with_the_option(
     monkeypatch.setattr(sys, "orig_argv", ["python", "launch.py", "-n", "2", *typed], raising=False)
     found = command_to_go_on(f"Stopped and saved m-2: {said} from it", typed)
     assert found == (f"python launch.py -n 2 {resumed}" if resumed else "")
+
+
+@pytest.mark.parametrize("columns", [20, 30, 60, 200])
+@pytest.mark.parametrize("text", ["python a.py  --b 'c d' $e", "python a.py  --bcd 1 --efg 2 3"])
+def test_a_shell_takes_the_rows_of_a_command_for_the_command(text, columns):
+    words = ["-n", "2", "it's", "", "--env", "A=b  c", text]
+    rows = command_rows(shlex.join(words), columns)
+    assert (len(rows) == 1) == (columns == 200) and len(rows[0]) <= columns
+    shown = "\n".join(rows)
+    said = subprocess.run(["sh", "-c", f"printf '%s|' {shown}"], stdout=subprocess.PIPE, text=True)
+    assert said.stdout.split("|")[:-1] == words
+    if "$" not in text:
+        assert all(len(row) <= columns for row in rows)
 
 
 def test_a_second_ctrl_c_is_answered_and_the_end_says_that_nothing_was_saved(tmp_path):

@@ -12,7 +12,15 @@ from gluon_launch.job.job import ROLES
 from gluon_launch.telling import colour
 from gluon_launch.telling.agreement import AGREE, Agreement
 from gluon_launch.telling.bottom import DRAWN_S, Bottom
-from gluon_launch.telling.columns import LEAST, kept_together, spaced, whole_words, width, wrapped
+from gluon_launch.telling.columns import (
+    LEAST,
+    command_rows,
+    kept_together,
+    spaced,
+    whole_words,
+    width,
+    wrapped,
+)
 from gluon_launch.telling.last_words import MOST
 from gluon_launch.telling.progress import is_bar
 from gluon_launch.telling.writer import Writer
@@ -240,6 +248,11 @@ class Console:
         file, writer = self._out if stream == "out" else self._err
         for line in text.splitlines(keepends=True):
             writer.put(self._write, line, file)
+
+    def command(self, line):
+        """Show a command line, to be copied."""
+        columns = self._bottom.columns() if self._bottom else NO_ROWS
+        self.pass_on("err", "\n".join(command_rows(self.mask(line), columns)) + "\n")
 
     def _format(self, who, text, file, hue=None, mark="", following=""):
         """Return a line with its writer in front, broken at words where the bottom is drawn."""

@@ -185,8 +185,8 @@ def conclude(session, failure, words="", members=()):
             text += f"\n{KEEPS_LOGS}"
         text += f"\n{verdict(failure, members, job.options.check, is_first)}"
     console.say(text, sign="asked" if failure.kind == "asked" else "bad")
-    if resuming:  # as it is, in one piece: to be copied
-        console.pass_on("err", console.mask(resuming) + "\n")
+    if resuming:
+        console.command(resuming)
     return failure.status
 
 
