@@ -389,6 +389,18 @@ def test_of_a_row_that_is_too_long_the_bar_goes_first_then_the_rate_then_what_is
     assert {*" ".join(shown[7:]).split()} <= {*f"{first} ...".split()}  # whole words
 
 
+@pytest.mark.parametrize("columns, wide", [(59, 8), (79, 24)])
+def test_a_bar_keeps_its_width_while_the_numbers_beside_it_grow(columns, wide):
+    progress, seen = Progress(2, began=0), set()
+    for step in range(21):
+        left = "?" if step < 3 else f"0{step % 3}:{20 * step % 60:02}, {9 * step} samples/s"
+        text = f"Epoch 0 (1 of 1): {5 * step:3}%|##  | {step}/20 [00:01<{left}]"
+        progress.take(0, text, "\r")
+        progress.take(1, text, "\r")
+        seen.add(sum(progress.rows(1, "=~|", columns)[1].count(sign) for sign in "=~"))
+    assert seen == {wide}
+
+
 def test_a_slow_bar_and_a_fast_one_have_the_same_unit():
     slow, fast = (rows_of([bar(5, rate=rate)])[1] for rate in ("4.00s/batch", "4.00batch/s"))
     assert "0.25 batch/s" in slow and "4.00 batch/s" in fast

@@ -32,6 +32,7 @@ SHORTER = (
 MOST_ROWS = 8  # of workers
 MOST_HOSTS = 4  # that are named
 BAR_WIDTHS = (24, 16, 8)  # the first that there is room for
+LEFT_DIGITS, RATE_DIGITS = len("9:59"), len("9999")  # that a row has room for
 NEAR_PERCENT = 10  # workers whose bars differ by no more are shown in one row
 # What is left out of a row that is too long, in this order: a bar, rates, what is in brackets.
 BAR_FIRST, RATE, IN_BRACKETS, TIME_LEFT, COUNT = range(1, 6)
@@ -72,6 +73,17 @@ class Row:
             return "", ""
         words = f"{clock(left)} left"
         return words + " in this epoch" * bool(epoch), words
+
+    def spare(self, rate):
+        """Return the columns that its numbers may still need: the bar keeps its width meanwhile."""
+        count = 2 * len(self.done.partition("/")[2]) + 1
+        left, _ = self.time_left()
+        now_and_then = [
+            (len(self.done), count),
+            (rate.find(" "), RATE_DIGITS if rate else -1),
+            (left.find(" ") if left else -len("   left"), LEFT_DIGITS),
+        ]
+        return sum(max(0, then - now) for now, then in now_and_then)
 
     def is_near(self, other):
         """Return whether another bar is of the same kind, and nearly as long."""
@@ -205,9 +217,9 @@ class Progress:
             pieces.append(("<- the others wait", 0, ""))
         elif not row.is_near(first) and row.place() < first.place():
             pieces.append(("<- behind", 0, ""))
-        room = columns - width(joined(pieces, "  ")) - 2
-        wide = next((each for each in BAR_WIDTHS if each <= room), 0)
-        if row.percent is not None and wide:
+        if row.percent is not None:
+            room = columns - width(joined(pieces, "  ")) - 2 - row.spare(rate)
+            wide = next((each for each in BAR_WIDTHS if each <= room), 0)
             count = row.percent * wide // 100
             pieces[2] = (signs[0] * count + signs[1] * (wide - count), BAR_FIRST, "")
         return fitted(pieces, "  ", columns)
