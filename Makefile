@@ -44,6 +44,7 @@ export IPYTHONDIR := $(CURDIR)/build/ipython
 
 help:
 	@if [ -t 1 ] && [ "$$TERM" != dumb ] && [ -z "$$NO_COLOR" ]; then bold='\033[1m' plain='\033[0m'; fi; \
+	echo "New here? make train"; echo; \
 	for group in start learn measure maintain; do \
 		printf "$$bold%s$$plain\n" "$$group"; \
 		awk -F ":.* ## [[]$$group[]] " 'NF == 2 && /^[a-z-]+:/ { printf "  make %-18s%s\n", $$1, $$2 }' \

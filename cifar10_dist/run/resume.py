@@ -9,7 +9,7 @@ from gluon_dist.checkpoint.manifest import Manifest
 from gluon_dist.checkpoint.parameters import load
 from gluon_dist.checkpoint.statistics import restore_statistics
 from gluon_dist.checkpoint.writer import new_run
-from gluon_dist.common.messages import report, warn
+from gluon_dist.common.messages import counted, report, warn
 from gluon_dist.setup import environment
 
 from command_line.options import STEERING
@@ -167,8 +167,8 @@ def _find_start(wanted, facts, net, workers):
 
 def _report(start):
     """Print what is resumed, and which options differ from the saved ones."""
-    within = f" and {start.step} steps" if start.step else ""
-    report(f"Resumed from {start.name}: {start.epoch} epochs{within} done")
+    within = f" and {counted(start.step, 'step')}" if start.step else ""
+    report(f"Resumed from {start.name}: {counted(start.epoch, 'epoch')}{within} done")
     saved, facts = start.manifest.program, start.facts
     if "options" not in saved:  # tools/convert_module.py wrote it
         report(f"{start.name} has parameters alone: the optimizer begins anew, without momentum")

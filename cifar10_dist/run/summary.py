@@ -2,6 +2,8 @@
 
 import time
 
+from gluon_dist.common.messages import counted
+
 
 class Summary:
     """Adds up what a training has done in this process.
@@ -30,14 +32,10 @@ class Summary:
     def text(self, saved):
         """Return the sentence; ``saved`` is the newest checkpoint, or None."""
         seconds = time.time() - self._began
-        words = f"trained {_counted(self._num_epochs, 'epoch')} in {seconds:.0f} s"
-        words += f" on {_counted(self._num_workers, 'worker')}"
+        words = f"trained {counted(self._num_epochs, 'epoch')} in {seconds:.0f} s"
+        words += f" on {counted(self._num_workers, 'worker')}"
         if self._best:
             words += f": accuracy {self._best[0]:.3f} (best, epoch {self._best[1]})"
         words += f"; {self._examples / max(self._seconds, 1e-9):.0f} samples/s"
         place = f"saved: {saved}" if saved else "nothing was saved: --model-prefix PATH saves it"
         return f"{words}; {place}"
-
-
-def _counted(number, word):
-    return f"{number} {word}{'s' * (number != 1)}"

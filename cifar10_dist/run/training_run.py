@@ -4,7 +4,7 @@ import sys
 from collections import deque
 
 from gluon_dist.common.finite import check_parameters, warn_of_scores
-from gluon_dist.common.messages import report, warn
+from gluon_dist.common.messages import counted, report, warn
 from gluon_dist.setup import environment
 from gluon_dist.workers.statistics import running_statistics
 
@@ -236,10 +236,10 @@ def introduce(args, net, images, loader, trainer, workers):
         return
     ctx = trainer.devices
     report(
-        f"{args.network} on {images.name}: {workers.count} worker(s), "
-        f"{len(ctx)} device(s) each ({', '.join(map(str, ctx))}), "
+        f"{args.network} on {images.name}: {counted(workers.count, 'worker')}, "
+        f"{counted(len(ctx), 'device')} each ({', '.join(map(str, ctx))}), "
         f"kvstore {workers.store_type}, batch size {args.batch_size} a worker, "
-        f"{loader.global_batch_size} in all, {len(loader)} steps an epoch"
+        f"{loader.global_batch_size} in all, {counted(len(loader), 'step')} an epoch"
     )
     chosen = explain_optimizer(OptimizerOptions.of(args), workers)
     is_watched = environment.shows_progress() or sys.stdout.isatty()

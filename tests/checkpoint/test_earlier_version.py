@@ -30,7 +30,7 @@ def go_on(folder, kind):
         shutil.copy(path, folder)
     said = train_here(folder / "model", "--resume", "auto")
     name = f"{folder}/model-0001-00002"
-    assert f"Resumed from {name}: 1 epochs and 2 steps done" in said
+    assert f"Resumed from {name}: 1 epoch and 2 steps done" in said
     assert "not as saved" not in said
     return said
 

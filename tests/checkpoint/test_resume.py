@@ -61,7 +61,7 @@ def test_a_training_killed_at_a_random_moment_ends_like_one_that_was_not(
     more = (*options, "--resume", "auto")
     again = finished(training(tmp_path, tmp_path / "model", *more, workers=workers))
     print(job.text() + again.text())
-    resumed = re.search(r"Resumed from .*: (\d+) epochs done", again.text())
+    resumed = re.search(r"Resumed from .*: (\d+) epochs? done", again.text())
     done = int(resumed[1]) if resumed else 0
     assert done >= epoch - 1  # the last save may have been under way
     assert_same(tmp_path / "model", expected)
@@ -99,7 +99,7 @@ def test_a_training_told_to_stop_within_an_epoch_saves_there_and_ends_like_one_t
     assert len([name for name in names if name.startswith("model-0001-0000")]) == 3, names
     more = (*options, "--resume", "auto")
     said = finished(training(tmp_path, tmp_path / "model", *more, workers=workers)).text()
-    assert "Resumed from" in said and "1 epochs and" in said
+    assert "Resumed from" in said and "1 epoch and" in said
     assert_same(tmp_path / "model", expected, has_state="sgld" not in options)
 
 
@@ -113,7 +113,7 @@ def test_a_training_goes_on_with_another_number_of_workers(tmp_path, undisturbed
     os.kill(job.pid, signal.SIGTERM)  # the launcher tells the workers
     finished(job, 75)
     again = finished(training(tmp_path, tmp_path / "model", "--resume", "auto", workers=3, **plain))
-    assert "Resumed from" in again.text() and "1 epochs and" in again.text()
+    assert "Resumed from" in again.text() and "1 epoch and" in again.text()
     ours, theirs = params(tmp_path / "model"), params(expected)
     assert theirs and ours.keys() == theirs.keys()
     for name in theirs:

@@ -42,7 +42,7 @@ def test_a_broken_checkpoint_is_named_and_the_one_before_is_used(saved):
     said = go_on(saved, "--resume", "auto")
     (line,) = [line for line in said.splitlines() if "trying the one before it" in line]
     assert "model-0002.params: cut short" in line
-    assert "Resumed from" in said and "model-0001: 1 epochs done" in said
+    assert "Resumed from" in said and "model-0001: 1 epoch done" in said
     assert "Epoch 2: Test_acc" in said
 
 
@@ -69,7 +69,7 @@ def test_auto_without_any_checkpoint_starts_afresh(tmp_path):
 )
 def test_a_checkpoint_can_be_pointed_to(saved, options):
     said = go_on(saved, *(option.format(saved) for option in options))
-    assert f"Resumed from {saved}/model-0001: 1 epochs done" in said
+    assert f"Resumed from {saved}/model-0001: 1 epoch done" in said
     assert "Epoch 0:" not in said and "Epoch 1: Test_acc" in said
 
 

@@ -176,7 +176,7 @@ def test_usr1_to_the_launcher_saves_and_under_max_restarts_the_job_goes_on(tmp_p
     os.kill(job.pid, signal.SIGUSR1)
     finished(job)
     assert "restarting (try 2, 1 of 1 restarts)" in job.text()
-    assert re.search(r"Resumed from .*/model-0001-0000\d: 1 epochs and \d steps done", job.text())
+    assert re.search(r"Resumed from .*/model-0001-0000\d: 1 epoch and \d steps? done", job.text())
     assert "Epoch 3: Test_acc" in job.text()
     rows = map(json.loads, (tmp_path / "metrics.jsonl").read_text().splitlines())
     assert [row["epoch"] for row in rows] == [0, 1, 2, 3]

@@ -31,7 +31,7 @@ WRONG = {
     "--optimizer SGLD --cpus 2": "--optimizer SGLD: MXNet's updates each of 2 devices",
     "--optimizer LARS --cpus 2": "--optimizer LARS: MXNet's updates each of 2 devices",
     "--no-such-flag": "unknown argument '--no-such-flag'",
-    "--gpus 7": "--gpus 7: this machine has 0 GPU(s)",
+    "--gpus 7": "--gpus 7: this machine has 0 GPUs",
     "--cpus 2147483647": "--batch-size 64: fewer than one for each of 2147483647 devices",
     "--network resnet --num-layers 9": "--num-layers 9: a CIFAR ResNet has 6n+2 layers",
     "--num-layers 20": "--num-layers goes with --network resnet",

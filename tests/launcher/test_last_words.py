@@ -13,6 +13,13 @@ TIME_BUDGET_S = 20
 CAUSES = ["  what():  Check failed: 1 == 2", "a.cc:3: f: Assertion `x == y' failed."]
 IMPORTED = '  File "<frozen importlib._bootstrap>", line 690 in _load_unlocked'
 SERVING = '  File "/x/mxnet/kvstore/kvstore_server.py", line 74 in run'
+RAISED = [
+    "Traceback (most recent call last):",
+    '  File "/x/a.py", line 3, in <module>',
+    '  File "/x/b.py", line 7, in f',
+    '  File "/y/site-packages/mxnet/base.py", line 246, in check_call',
+]
+FROM_C = "mxnet.base.MXNetError: Traceback (most recent call last):"
 OPENING = ["Fatal Python error: Aborted", "", "Thread 0x0f (most recent call first):"]
 
 
@@ -121,6 +128,9 @@ def test_a_stall_shows_the_stacks_of_those_who_do_not_only_wait(tmp_path, first)
             1,
             "MyProblem: 3",
         ),
+        ([*RAISED, "MyProblem: 3", "bye"], 1, "MyProblem: 3 (b.py:7)"),
+        ([*RAISED, FROM_C, '  File "a.cc", line 64', "Error: 3"], 1, "Error: 3 (b.py:7)"),
+        ([*RAISED, "KeyError: 3", "Check failed: x"], -6, "Check failed: x"),
         (["step 1", "cannot open x"], 3, "cannot open x"),
         (["step 1", "a loss of 0.5"], -9, ""),
         (["step 1", "a loss of 0.5"], 137, ""),
@@ -133,4 +143,5 @@ def test_the_line_that_tells_why_a_process_ended(lines, status, cause):
     words = LastWords()
     for line in lines:
         words.take("err", line)
-    assert words.cause(status) == cause
+    line, place = words.cause(status)
+    assert line + f" ({place})" * bool(place) == cause

@@ -15,9 +15,10 @@ from gluon_launch.job.hosts import LOCAL
 from gluon_launch.job.job import Process
 from gluon_launch.telling.agreement import Agreement
 from gluon_launch.telling.bottom import PLAIN_SIGNS
-from gluon_launch.telling.columns import wrapped
+from gluon_launch.telling.columns import command_rows, wrapped
 from gluon_launch.telling.progress import Progress
 from gluon_launch.telling.report import command_to_go_on
+from gluon_launch.watching.restarts import KEEPS_LOGS
 from launching import ROOT, shell
 
 TIME_BUDGET_S = 40
@@ -170,6 +171,19 @@ def test_the_command_that_resumes_is_the_one_typed_with_the_option(
     monkeypatch.setattr(sys, "orig_argv", ["python", "launch.py", "-n", "2", *typed], raising=False)
     found = command_to_go_on(f"Stopped and saved m-2: {said} from it", typed)
     assert found == (f"python launch.py -n 2 {resumed}" if resumed else "")
+
+
+@pytest.mark.parametrize("columns", [20, 30, 60, 200])
+@pytest.mark.parametrize("text", ["python a.py  --b 'c d' $e", "python a.py  --bcd 1 --efg 2 3"])
+def test_a_shell_takes_the_rows_of_a_command_for_the_command(text, columns):
+    words = ["-n", "2", "it's", "", "--env", "A=b  c", text]
+    rows = command_rows(shlex.join(words), columns)
+    assert (len(rows) == 1) == (columns == 200) and len(rows[0]) <= columns
+    shown = "\n".join(rows)
+    said = subprocess.run(["sh", "-c", f"printf '%s|' {shown}"], stdout=subprocess.PIPE, text=True)
+    assert said.stdout.split("|")[:-1] == words
+    if "$" not in text:
+        assert all(len(row) <= columns for row in rows)
 
 
 def test_a_second_ctrl_c_is_answered_and_the_end_says_that_nothing_was_saved(tmp_path):
@@ -375,6 +389,18 @@ def test_of_a_row_that_is_too_long_the_bar_goes_first_then_the_rate_then_what_is
     assert {*" ".join(shown[7:]).split()} <= {*f"{first} ...".split()}  # whole words
 
 
+@pytest.mark.parametrize("columns, wide", [(59, 8), (79, 24)])
+def test_a_bar_keeps_its_width_while_the_numbers_beside_it_grow(columns, wide):
+    progress, seen = Progress(2, began=0), set()
+    for step in range(21):
+        left = "?" if step < 3 else f"0{step % 3}:{20 * step % 60:02}, {9 * step} samples/s"
+        text = f"Epoch 0 (1 of 1): {5 * step:3}%|##  | {step}/20 [00:01<{left}]"
+        progress.take(0, text, "\r")
+        progress.take(1, text, "\r")
+        seen.add(sum(progress.rows(1, "=~|", columns)[1].count(sign) for sign in "=~"))
+    assert seen == {wide}
+
+
 def test_a_slow_bar_and_a_fast_one_have_the_same_unit():
     slow, fast = (rows_of([bar(5, rate=rate)])[1] for rate in ("4.00s/batch", "4.00batch/s"))
     assert "0.25 batch/s" in slow and "4.00 batch/s" in fast
@@ -408,9 +434,10 @@ def test_the_last_lines_of_a_worker_are_said_again_only_if_others_stand_below_th
     job = on_terminal(tmp_path, shell(worker1=fail, worker0=talk), columns=60)
     lines = seen(job, 60).splitlines()
     first = next(n for n, line in enumerate(lines) if "✗" in line)
-    assert [line for line in lines[first + 1 :] if "│" in line][-2:] == [
+    assert [line for line in lines[first + 1 :] if "│" in line][-3:] == [
         "[launch] │ its last lines on standard error:",
         "[launch] │   oh no",
+        f"[launch] │ {KEEPS_LOGS}",
     ]
     assert lines[-2:] == [
         "[launch] └ the job failed with status 3; worker 0 was",

@@ -39,7 +39,7 @@ def rows_in(folder):
 def test_devices_of_one_process_train(kind, tmp_path):
     job = train(tmp_path, *SHORT, "--kv-store", kind, "--cpus", "2")
     assert len(assert_agree(job, 1, 1)) == 1
-    assert f"2 device(s) each (cpu(0), cpu(1)), kvstore {kind}" in job.stdout
+    assert f"2 devices each (cpu(0), cpu(1)), kvstore {kind}" in job.stdout
 
 
 def test_two_workers_learn_and_the_lines_are_as_promised(tmp_path):
@@ -60,7 +60,7 @@ def test_all_workers_hold_the_same_parameters(kind, tmp_path):
     job = launch(tmp_path, "-n", 2, *command, "--kv-store", kind, "--cpus", "2", "--top-k", "3")
     assert job.status == 0, job.stdout + job.stderr
     assert job.stdout.count("the same parameters") == 2
-    assert "2 worker(s), 2 device(s) each" in job.stdout and "Test_top_k_acc" in job.stdout
+    assert "2 workers, 2 devices each" in job.stdout and "Test_top_k_acc" in job.stdout
 
 
 @pytest.mark.long
@@ -199,7 +199,7 @@ def test_devices_need_not_hold_the_current_one(tmp_path, network):
             tmp_path, "-n", 2, *words.split(), "--num-epochs", str(epochs), "--resume", "auto"
         )
         assert_agree(job, 2, 1)
-    assert "2 device(s) each (cpu(1), cpu(2))" in job.stdout and "model-0001" in job.stdout
+    assert "2 devices each (cpu(1), cpu(2))" in job.stdout and "model-0001" in job.stdout
 
 
 def test_a_full_disk_for_tensorboard_does_not_end_the_training(tmp_path, capsys):

@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -329,3 +330,17 @@ def test_horovods_setup_waits_for_one_in_another_clone(tmp_path):
 def test_what_builds_horovod_is_installed_before_it():
     horovod, tools = make_horovod.parted("# a comment\nhorovod==1\ncmake==2\nwheel==3")
     assert (horovod, tools.splitlines()[1:]) == ("horovod==1", ["cmake==2", "wheel==3"])
+
+
+@pytest.mark.parametrize("awk", filter(shutil.which, ("mawk", "gawk", "busybox")))
+def test_make_alone_lists_every_target_that_has_a_text(tmp_path, awk):
+    """Whichever awk a system has."""
+    script = tmp_path / "awk"
+    script.write_text(f'#!/bin/sh\nexec {awk} {"awk" * (awk == "busybox")} "$@"\n')
+    script.chmod(0o755)
+    env = dict(os.environ, PATH=f"{tmp_path}:{os.environ['PATH']}")
+    done = subprocess.run(["make", "-s"], cwd=ROOT, env=env, capture_output=True, text=True)
+    targets = re.findall(r"(?m)^([a-z-]+):.* ## \[", (ROOT / "Makefile").read_text())
+    lines = done.stdout.splitlines()
+    assert lines[0] == "New here? make train" and not done.stderr
+    assert {line.split()[1] for line in lines if line[:7] == "  make "} == {*targets}

@@ -42,5 +42,5 @@ def test_a_checkpoint_of_the_oldest_python_and_two_workers_goes_on_with_the_newe
     smoke_pythons.smoke(*oldest, common)
     more = f"{common} --num-epochs 2 --batch-size 32 --resume auto"
     said = smoke_pythons.smoke(*newest, more, workers=1)
-    assert f"Resumed from {tmp_path}/model-0001: 1 epochs done" in said
+    assert f"Resumed from {tmp_path}/model-0001: 1 epoch done" in said
     assert "Epoch 1: Test_acc" in said

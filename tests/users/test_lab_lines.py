@@ -85,7 +85,7 @@ def ours(line, program="../../cifar10_dist/cifar10_dist.py"):
 def test_the_line_for_gpus_trains_on_all_that_the_lab_counts(on_d1):
     """On CPU devices in the place of two GPUs."""
     status, said = run(on_d1(ours(TRAIN, "../programs/two_gpus.py") + SMALL, gpus=2))
-    assert status == 0 and "2 worker(s), 2 device(s) each (cpu(1), cpu(2))" in said, said
+    assert status == 0 and "2 workers, 2 devices each (cpu(1), cpu(2))" in said, said
     assert [len(set(found)) for found in accuracies(said)] == [1, 1]
 
 

@@ -16,7 +16,7 @@ from gluon_dist.checkpoint.session import Session
 from gluon_dist.checkpoint.writer import Writer, new_run
 from gluon_dist.common import protocols
 from gluon_dist.common.errors import NotSaved, UsageError, last_line
-from gluon_dist.common.messages import report, warn
+from gluon_dist.common.messages import counted, report, warn
 from gluon_dist.contract import MANIFEST_ENDING, SAVED
 from gluon_dist.exchange.trainer import Trainer
 from gluon_dist.setup import environment
@@ -435,8 +435,8 @@ class Checkpoint:
         if workers.rank == 0:
             self._writer = Writer(self._prefix, self._keep, self._run, self._session, name or None)
             if name:
-                within = f" and {self._step} steps" if self._step else ""
-                report(f"Resumed from {name}: {self._epoch} epochs{within} done")
+                within = f" and {counted(self._step, 'step')}" if self._step else ""
+                report(f"Resumed from {name}: {counted(self._epoch, 'epoch')}{within} done")
 
     def _check_manifests(self, entries):
         """Refuse to begin anew where the only files are parameters that something else saved."""

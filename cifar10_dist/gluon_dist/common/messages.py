@@ -29,6 +29,11 @@ def report(line):
             raise
 
 
+def counted(number, word):
+    """Return a number of things: `1 worker`, `2 workers`."""
+    return f"{number} {word}{'s' * (number != 1)}"
+
+
 def _script():
     """Return the name of the user's program; without one, as in a notebook, the package's."""
     name = os.path.basename(sys.argv[0])

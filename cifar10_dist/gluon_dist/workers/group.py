@@ -2,6 +2,7 @@
 
 from typing import Any, List, Optional, Sequence, Tuple
 
+from gluon_dist.common.messages import counted
 from gluon_dist.common.split import split_range
 from gluon_dist.setup import environment
 from gluon_dist.setup.patches import stores
@@ -179,7 +180,8 @@ def devices(gpus: Optional[Sequence[int]] = None) -> List[mx.Context]:
     wanted = share_gpus(available, local_size(), local_rank()) if gpus is None else gpus
     missing = [number for number in wanted if not 0 <= number < available]
     if missing:
-        raise ValueError(f"gpus {missing[0]}: this machine has {available} GPU(s) that MXNet sees")
+        seen = counted(available, "GPU")
+        raise ValueError(f"gpus {missing[0]}: this machine has {seen} that MXNet sees")
     return [mx.gpu(number) for number in wanted] or [mx.cpu()]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Dict, List, Optional, Tuple
 
 from gluon_launch.job.hosts import Host
-from gluon_launch.job.statuses import UsageError
+from gluon_launch.job.statuses import UsageError, counted
 
 ROLES = ("scheduler", "server", "worker")
 
@@ -132,7 +132,8 @@ def distribute(num_workers, num_servers, hosts, placement="round-robin"):
     if placement == "fill":
         slots = [host for host in hosts for _ in range(host.slots)]
         if num_workers > len(slots):
-            raise UsageError(f"{num_workers} workers, but the hosts have {len(slots)} slots")
+            workers, slots = counted(num_workers, "worker"), counted(len(slots), "slot")
+            raise UsageError(f"{workers}, but the hosts have {slots}")
         workers = slots[:num_workers]
         used = list(dict.fromkeys(workers))
     return (

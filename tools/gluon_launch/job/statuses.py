@@ -1,4 +1,4 @@
-"""Exit statuses that mean something to the launcher, and how one is told."""
+"""Exit statuses that mean something to the launcher, and words for messages."""
 
 import signal
 
@@ -21,6 +21,11 @@ def describe(status):
         return f"was killed by {signal.Signals(-status).name}"
     except ValueError:
         return f"was killed by signal {-status}"
+
+
+def counted(number, word):
+    """Return a number of things: `1 worker`, `2 workers`."""
+    return f"{number} {word}{'s' * (number != 1)}"
 
 
 def shell_status(status):

@@ -5,7 +5,7 @@ import re
 import shlex
 
 from gluon_launch.job.job import Job, distribute
-from gluon_launch.job.statuses import UsageError
+from gluon_launch.job.statuses import UsageError, counted
 from gluon_launch.job.variables import passed
 from gluon_launch.starting import allocation, contents
 from gluon_launch.starting.ways import PARTICULAR, WAYS
@@ -83,7 +83,8 @@ def count_servers(args, command):
     if args.p3 and not num_servers:
         raise UsageError("--p3 is about servers: leave it out with -s 0")
     if num_servers > max(16, 4 * args.num_workers):
-        raise UsageError(f"-s {num_servers}: for {args.num_workers} workers that is too many")
+        workers = counted(args.num_workers, "worker")
+        raise UsageError(f"-s {num_servers}: for {workers} that is too many")
     return num_servers
 
 

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 
-from gluon_launch.job.statuses import UNREACHABLE, USAGE
+from gluon_launch.job.statuses import UNREACHABLE, USAGE, counted
 from gluon_launch.remote.bootstrap import REMOTE
 from gluon_launch.remote.host import own_address
 from gluon_launch.starting.relay import KEY
@@ -143,8 +143,9 @@ class Application:
                 USAGE,
             )
         if int(known.get("cores", request.cores)) < request.cores:
+            most = counted(int(known["cores"]), "core")
             return (
-                f"YARN gives no container more than {known['cores']} cores, and a worker with its"
+                f"YARN gives no container more than {most}, and a worker with its"
                 f" servers needs {request.cores}: see --worker-cores and --server-cores",
                 USAGE,
             )
@@ -169,7 +170,7 @@ class Application:
             self.waiting_since = now
             self.folder.cleanup()  # YARN has its own copy
             asked = self.request
-            each = f"{asked.memory} MB and {asked.cores} cores"
+            each = f"{asked.memory} MB and {counted(asked.cores, 'core')}"
             self.say(f"YARN: {self.known['id']}, {asked.count} containers of {each}")
         if self.known.get("state") != self.state:
             self.state, self.waiting_since, self.has_told_state = self.known["state"], now, False

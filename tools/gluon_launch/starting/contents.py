@@ -11,6 +11,8 @@ from typing import Dict, List
 
 from gluon_dist.contract import MANIFEST_ENDING, MANIFEST_FORMAT, PARAMS_ENDING
 
+from gluon_launch.job.statuses import counted
+
 NOT_COPIED = (  # by default
     ".git/",
     ".venv/",
@@ -37,13 +39,13 @@ class Contents:
         if self.large:
             names = sorted(self.large, key=self.large.get, reverse=True)
             shown = ", ".join(names[:3] + ["…"] * (len(names) > 3))
-            what = f"{_number(self.large, 'file')} above {human(self.limit)}: {shown}"
+            what = f"{counted(len(self.large), 'file')} above {human(self.limit)}: {shown}"
             found.append(f"{what} ({human(sum(self.large.values()))}; see --sync-max-size)")
         if self.checkpoints:
             size = human(sum(sum(files.values()) for files in self.checkpoints))
             folders = sorted({os.path.dirname(next(iter(files))) for files in self.checkpoints})
             where = ", ".join(f"{folder or '.'}/" for folder in folders[:3])
-            what = f"{_number(self.checkpoints, 'checkpoint')} in {where}"
+            what = f"{counted(len(self.checkpoints), 'checkpoint')} in {where}"
             found.append(f"{what} ({size}; --sync-exclude none copies them)")
         text = f"--sync-dst-dir leaves out {' and '.join(found)}" if found else ""
         return "".join(c if c.isprintable() else "?" for c in text)  # a name may have several lines
@@ -129,10 +131,6 @@ def _checkpoints(source, sizes):
 def _literal(path):
     """Return a path as a pattern of rsync's, where a backslash counts only beside a wildcard."""
     return re.sub(r"([*?\[\\])", r"\\\1", path) if set(path) & set("*?[") else path
-
-
-def _number(things, what):
-    return f"{len(things)} {what}{'s' * (len(things) != 1)}"
 
 
 def human(size):

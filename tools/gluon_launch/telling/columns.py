@@ -6,6 +6,9 @@ import unicodedata
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 WORD = re.compile(r"( *)(\S+)")
 TOGETHER = re.compile(r"\([^()]{,20}\)|(?<![\w-])--?\w[\w-]* (?=[^\s-])")  # (30 s), -H d1
+ARGUMENT = re.compile(r"""(?:'[^']*'|"'"|[^\s'"])+""")  # as shlex quotes it
+UNSAFE = set("\"'$`\\!\n")  # within double quotes
+GOES_ON = " \\"  # behind a row of a command line
 MORE = " ..."  # behind what was cut
 LEAST = 16  # columns of text beside an indentation; with fewer there is no indentation
 
@@ -59,6 +62,30 @@ def wrapped(prefix, text, columns, following=None):
             rows.append(row)
             row, taken = indent + word, width(indent) + more
     return [*rows, row]
+
+
+def command_rows(command, columns):
+    """Return a command line, quoted as shlex does, as rows that a shell takes for it when pasted.
+
+    It is broken between arguments. One that is too long for a row, such as a command line within
+    this one, is broken at its own blanks if it stands in double quotes as well.
+    """
+    words = []
+    for word in ARGUMENT.findall(command):
+        is_long = width(word) > columns - len(GOES_ON) and word[0] == word[-1] == "'"
+        is_plain = is_long and not set(word[1:-1]) & UNSAFE
+        words += f'"{word[1:-1]}"'.split(" ") if is_plain else [word]
+    if width(command) <= columns or not words:
+        return [command]
+    rows = words[:1]
+    for number, word in enumerate(words[1:], 2):
+        room = columns - (len(GOES_ON) if number < len(words) else 0)
+        if width(f"{rows[-1]} {word}") <= room:
+            rows[-1] += f" {word}"
+        else:
+            rows[-1] += GOES_ON
+            rows.append(word)
+    return rows
 
 
 def kept_together(text):

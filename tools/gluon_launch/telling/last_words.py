@@ -22,6 +22,8 @@ _LACK = re.compile(
     r"|\bbad_alloc\b|^killed$| \d+ killed "
 )
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):$")
+_FRAME = re.compile(r'  File "(?P<folder>.*/)?(?P<name>[^/]+\.py)", line (?P<line>\d+)')
+_LIBRARY = re.compile(r"/(site-packages|dist-packages|python3\.\d+|gluon_dist)/")
 
 
 class LastWords:
@@ -37,6 +39,8 @@ class LastWords:
         self._begun = {"out": "", "err": ""}  # of a line that has no end yet
         self._redrawn = None  # the stream whose last line is drawn over by its next one
         self._traceback = None  # the stream on which one has begun
+        self._place = False, ""  # of its last frame, one of the program's own if there is one
+        self._raised = None  # the number of the line that ended it
 
     def take(self, stream, text, end="\n"):
         """Take a line of "out" or "err"; `end` is how it ended, "" if this is only a part of it.
@@ -78,12 +82,24 @@ class LastWords:
         if _LACK.search(text):
             self._lack = self._count, text
         is_error = self._traceback == stream and not text[0].isspace()  # of any class
+        if self._traceback == stream:
+            self._take_frame(_FRAME.match(text))
         if _TRACEBACK.search(text):
+            if not is_error:  # else one of C++, within the error
+                self._place = False, ""
             self._traceback = stream
         elif is_error:
             self._traceback = None
+        if is_error:
+            self._raised = self._count
         if is_error or _CAUSE.search(text):
             self._causes.append((self._count, text))
+
+    def _take_frame(self, frame):
+        """Note where a frame of a traceback is, unless it is a library's below the program's."""
+        is_own = bool(frame) and not _LIBRARY.search(frame["folder"] or "")
+        if frame and is_own >= self._place[0]:
+            self._place = is_own, f"{frame['name']}:{frame['line']}"
 
     def lack(self):
         """Return the line that tells what the machine has run out of; None if none came lately."""
@@ -93,13 +109,15 @@ class LastWords:
     def cause(self, status):
         """Return the line that tells why the process ended with a status; "" if none does.
 
-        One that a signal ended does not know of it: its last line is about something else.
+        With it comes where that was raised, such as `train.py:7`, or "". A process that a signal
+        ended does not know of it: its last line is about something else.
         """
         if self._causes and self._causes[-1][0] > self._count - NEAR:
-            return self._causes[-1][1].strip()
+            number, line = self._causes[-1]
+            return line.strip(), self._place[1] if number == self._raised else ""
         is_error = bool(self._errors) and self._errors[-1] == self._all[-1]
         line = self._errors[-1][1].strip() if is_error and 0 < status < SIGNALS else ""
-        return "" if "warning" in line.lower() else line
+        return ("" if "warning" in line.lower() else line), ""
 
     def last(self, count):
         """Return the last lines, the newest first."""

@@ -12,13 +12,22 @@ from gluon_launch.job.job import ROLES
 from gluon_launch.telling import colour
 from gluon_launch.telling.agreement import AGREE, Agreement
 from gluon_launch.telling.bottom import DRAWN_S, Bottom
-from gluon_launch.telling.columns import LEAST, kept_together, spaced, whole_words, width, wrapped
+from gluon_launch.telling.columns import (
+    LEAST,
+    command_rows,
+    kept_together,
+    spaced,
+    whole_words,
+    width,
+    wrapped,
+)
 from gluon_launch.telling.last_words import MOST
 from gluon_launch.telling.progress import is_bar
 from gluon_launch.telling.writer import Writer
 
 REDRAW_S = 1  # a line that ends in \r (a progress bar) is shown at most this often
 GATHER_S = 0.03  # for lines that come together to be written together
+NARROW = 72  # columns of a line that may be broken on a narrow terminal
 NO_ROWS = 200  # columns of a line where the width of the terminal is not asked for
 ABOVE = 12  # lines that are still in sight above the last words of a job
 AGREED = re.compile("(.*)" + re.escape(AGREE).replace(r"\{\}", r"\d+"))
@@ -191,10 +200,13 @@ class Console:
         prefix = self._format("launch", "", self._err[0]).rstrip("\n")
         return self._bottom.columns() - width(prefix) if self._bottom else None
 
-    def cut(self, text):
-        """Return the beginning of a text, as much as fits in one row of a frame."""
-        room = self.room() or NO_ROWS
-        return whole_words(text, max(LEAST, room - 2))
+    def cut(self, text, end=""):
+        """Return the beginning of a text, as much as fits with its end in a row of a frame.
+
+        On a narrow terminal that is more than a row: what is cut there is the cause.
+        """
+        room = max(self.room() or NO_ROWS, NARROW)
+        return whole_words(text, max(LEAST, room - 2 - width(end))) + end
 
     def stand_above(self, process, lines):
         """Return whether lines of a process are still in sight, above what is shown next."""
@@ -239,6 +251,11 @@ class Console:
         file, writer = self._out if stream == "out" else self._err
         for line in text.splitlines(keepends=True):
             writer.put(self._write, line, file)
+
+    def command(self, line):
+        """Show a command line, to be copied."""
+        columns = self._bottom.columns() if self._bottom else NO_ROWS
+        self.pass_on("err", "\n".join(command_rows(self.mask(line), columns)) + "\n")
 
     def _format(self, who, text, file, hue=None, mark="", following=""):
         """Return a line with its writer in front, broken at words where the bottom is drawn."""

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Optional
 
+from gluon_launch.job.statuses import counted
 from gluon_launch.telling.columns import fitted, joined, width
 
 SPEED = re.compile(r"Epoch ?\[(\d+)\] Batch ?\[(\d+)[^\]]*\]\s+Speed: (\d+(?:\.\d+)?) samples/sec")
@@ -31,6 +32,7 @@ SHORTER = (
 MOST_ROWS = 8  # of workers
 MOST_HOSTS = 4  # that are named
 BAR_WIDTHS = (24, 16, 8)  # the first that there is room for
+LEFT_DIGITS, RATE_DIGITS = len("9:59"), len("9999")  # that a row has room for
 NEAR_PERCENT = 10  # workers whose bars differ by no more are shown in one row
 # What is left out of a row that is too long, in this order: a bar, rates, what is in brackets.
 BAR_FIRST, RATE, IN_BRACKETS, TIME_LEFT, COUNT = range(1, 6)
@@ -71,6 +73,17 @@ class Row:
             return "", ""
         words = f"{clock(left)} left"
         return words + " in this epoch" * bool(epoch), words
+
+    def spare(self, rate):
+        """Return the columns that its numbers may still need: the bar keeps its width meanwhile."""
+        count = 2 * len(self.done.partition("/")[2]) + 1
+        left, _ = self.time_left()
+        now_and_then = [
+            (len(self.done), count),
+            (rate.find(" "), RATE_DIGITS if rate else -1),
+            (left.find(" ") if left else -len("   left"), LEFT_DIGITS),
+        ]
+        return sum(max(0, then - now) for now, then in now_and_then)
 
     def is_near(self, other):
         """Return whether another bar is of the same kind, and nearly as long."""
@@ -156,7 +169,7 @@ class Progress:
             found.append(self._row(bars, ranks, signs, columns))
         more = sum(map(len, groups[MOST_ROWS:]))
         if more:
-            found.append(fitted([(f"  and {more} more workers", 0, "")], "", columns))
+            found.append(fitted([(f"  and {counted(more, 'more worker')}", 0, "")], "", columns))
         return found
 
     def _head(self, bars, now, between, columns):
@@ -167,7 +180,7 @@ class Progress:
             room = columns - len(between + time) - sum(len(between + words) for words, *_ in tries)
             phase = fitted([(self.phase, IN_BRACKETS, shorter(self.phase))], "", room)
             return fitted([(phase, 0, ""), *tries, (time, 0, "")], between, columns)
-        who = f"{self.num_workers} worker{'s' * (self.num_workers > 1)}"
+        who = counted(self.num_workers, "worker")
         pieces = [(f"{who} {self.where}".strip(), IN_BRACKETS, who), *tries, (time, 0, "")]
         if self.position and not bars:  # a bar is newer
             pieces.append((self.position, BAR_FIRST, ""))
@@ -204,9 +217,9 @@ class Progress:
             pieces.append(("<- the others wait", 0, ""))
         elif not row.is_near(first) and row.place() < first.place():
             pieces.append(("<- behind", 0, ""))
-        room = columns - width(joined(pieces, "  ")) - 2
-        wide = next((each for each in BAR_WIDTHS if each <= room), 0)
-        if row.percent is not None and wide:
+        if row.percent is not None:
+            room = columns - width(joined(pieces, "  ")) - 2 - row.spare(rate)
+            wide = next((each for each in BAR_WIDTHS if each <= room), 0)
             count = row.percent * wide // 100
             pieces[2] = (signs[0] * count + signs[1] * (wide - count), BAR_FIRST, "")
         return fitted(pieces, "  ", columns)

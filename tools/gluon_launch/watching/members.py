@@ -6,7 +6,7 @@ from typing import Optional
 
 from gluon_launch.job.job import Process
 from gluon_launch.job.masking import mask_words
-from gluon_launch.job.statuses import describe, shell_status
+from gluon_launch.job.statuses import counted, describe, shell_status
 from gluon_launch.remote.protocol import HUNG_S
 from gluon_launch.telling.last_words import LastWords
 from gluon_launch.telling.report import shortened
@@ -18,7 +18,7 @@ UNRAISABLE = re.compile(r"Exception ignored (?:on|while) calling ctypes callback
 TAKEN = re.compile("bind failed|Address already in use")  # by ps-lite, by Horovod's rendezvous
 UNDONE = "could not do what a worker asked for"
 NOT_UPDATED = "an update failed"
-IGNORED = "{}: {} updates failed, and the job went on as MXNet does; the first: {}"
+IGNORED = "{}: {} failed, and the job went on as MXNet does; the first: {}"
 STANDSTILL = """\
 {ended} came to the end of the program, and {others} stands still: it waits for a push
 that does not come. All workers must take the same number of steps{}.
@@ -136,7 +136,7 @@ class Members:
         for member in self.by_name.values():
             if member.ignored:
                 first, count = member.ignored[0], len(member.ignored)
-                self.console.say(IGNORED.format(member.process, count, first))
+                self.console.say(IGNORED.format(member.process, counted(count, "update"), first))
 
     def take_hung(self, connection, name):
         """A process hangs in its exit: that is a failure of a worker only."""

@@ -4,7 +4,7 @@ import signal
 from dataclasses import dataclass, replace
 from typing import Optional
 
-from gluon_launch.job.statuses import SAVED, USAGE, describe
+from gluon_launch.job.statuses import SAVED, USAGE, counted, describe
 from gluon_launch.telling.agreement import ERROR
 from gluon_launch.telling.hints import HOW_TO_GO_ON
 from gluon_launch.telling.report import command_to_go_on, explain, how_to_go_on, verdict
@@ -13,6 +13,7 @@ from gluon_launch.watching.outcome import Failure
 
 REPEATS = 3  # of a start that did not work out: another program took the port
 ALL_SAVED, NONE_SAVED = "all workers saved on request", "no worker saved on request"
+KEEPS_LOGS = "hint: --job-dir DIR keeps all output"
 AWAY_S = 2  # between two tries to reach a host
 
 
@@ -126,11 +127,10 @@ def well_ended(job, attempt, world):
     """Return the line that ends a job that went well."""
     if job.options.check:
         hosts = len(attempt.links.all())
-        are = "s are" if hosts > 1 else " is"
-        return f"{hosts} host{are} ready: leave out --check to start"
-    count = job.count("worker")
+        are = "are" if hosts > 1 else "is"
+        return f"{counted(hosts, 'host')} {are} ready: leave out --check to start"
     seconds = world.monotonic() - job.began
-    return f"{count} worker{'s' * (count > 1)} ended well in {lasting(seconds)}"
+    return f"{counted(job.count('worker'), 'worker')} ended well in {lasting(seconds)}"
 
 
 def asked_after(job, members, world):
@@ -173,16 +173,20 @@ def conclude(session, failure, words="", members=()):
     if console.has_frames and failure.kind == "asked":
         text, resuming = at_terminal(text, members, record.folder, job.command)
     elif console.has_frames:
-        cause = ERROR.sub("", member.said.cause(member.status or 0)) if is_above else ""
+        cause, place = member.said.cause(member.status or 0) if is_above else ("", "")
+        cause = ERROR.sub("", cause)
         is_first = bool(cause) and cause not in str(failure)
         if is_first:
-            first = console.cut(f"{member.process} on {member.process.host}: {cause}")
+            place = f" ({place})" if place else ""
+            first = console.cut(f"{member.process} on {member.process.host}: {cause}", place)
             how = [str(failure)] * (str(failure) != describe(failure.status))
             text = "\n".join([first, *how, *text.split("\n")[1:]])
+        elif "its last lines" in text and not log and failure.status != USAGE:
+            text += f"\n{KEEPS_LOGS}"
         text += f"\n{verdict(failure, members, job.options.check, is_first)}"
     console.say(text, sign="asked" if failure.kind == "asked" else "bad")
-    if resuming:  # as it is, in one piece: to be copied
-        console.pass_on("err", console.mask(resuming) + "\n")
+    if resuming:
+        console.command(resuming)
     return failure.status
 
 
