@@ -151,6 +151,16 @@ def test_a_race_says_how_much_faster_and_its_address_holds_both(step, folder):
     assert [words[:3] for words in times] == ["A: ", "B: "]
 
 
+def test_a_race_says_in_words_what_a_is_and_what_b_is(step):
+    whole = "A: ResNet-50, V100, batch 32, 8 hosts, 10 Gbit/s, a server on each host, 5 buckets,"
+    step.run("one('[data-race=keep]').click()")
+    assert step.run("words('.who')") == f"{whole} sent while computing."
+    step.run("move('[data-range=buckets]', 11); move('[data-range=slow]', 10)")
+    said = step.run("words('.who')")
+    assert said.startswith("A: 5 buckets, no slow worker. B: 12 buckets, a worker takes 2 ")
+    assert "Both: ResNet-50, V100, batch 32, 8 hosts," in said
+
+
 def test_a_program_can_lead_to_the_step_that_it_has_timed(step, folder):
     """Computing, exchange and update, in turn, are as long as they were; the diamond is there."""
     timed = "#compute=0.3&update=0.05&bytes=44726568&batch=128&hosts=2&exchange=0.2&overlap=0"
@@ -176,6 +186,18 @@ def test_the_advice_stays_in_view_while_the_last_slider_is_moved(step, width, he
     assert step.run("document.documentElement.scrollWidth") <= width
     if width < 500:
         assert least >= bottom  # nothing lies on the control
+
+
+@pytest.mark.parametrize("width, height", [(375, 553), (390, 640), (844, 390), (1280, 600)])
+def test_the_timeline_stays_in_view_on_a_low_screen(step, width, height):
+    step.resize(width, height)
+    numbers, timeline, slider = step.run("""{
+        one("[data-range=buckets]").focus();
+        const found = [".numbers", ".timeline svg", "[data-range=buckets]"];
+        found.map((s) => one(s).getBoundingClientRect().toJSON()) }""")
+    assert 0 <= numbers["top"] < numbers["bottom"] <= timeline["top"] + 1
+    assert timeline["bottom"] <= height and slider["bottom"] <= height
+    assert slider["top"] >= timeline["bottom"] or slider["left"] >= timeline["right"]
 
 
 def luminance(colour):
@@ -227,6 +249,41 @@ def test_what_was_wrong_before_a_worker_is_killed_is_not_told_of_the_kill(push_p
     assert bottom <= 0
 
 
+@pytest.mark.parametrize("width, height", [(1280, 900), (390, 844)])
+def test_what_the_launcher_says_of_a_kill_is_seen_without_scrolling(push_pull, width, height):
+    push_pull.resize(width, height)
+    push_pull.run("one('[data-break=kill]').click()")
+    assert re.match(r"\[launch\] worker 1 .*was killed", push_pull.run("words('.line')"))
+    bottom, buttons = push_pull.run(
+        "['.line', '.moves'].map((s) => one(s).getBoundingClientRect()[s === '.line' ?"
+        " 'bottom' : 'top'])"
+    )
+    push_pull.run("one('[data-break=kill]').click()")  # again: mended
+    push_pull.resize(1280, 900)
+    assert bottom <= (buttons if width < 500 else height)
+    assert push_pull.run("words('.line')") == ""
+
+
+def test_on_a_phone_a_list_has_the_cases_and_the_buttons_stay_at_the_bottom(push_pull):
+    push_pull.resize(390, 844)
+    listed = push_pull.run("""{
+        one("[data-pick]").value = 2;
+        one("[data-pick]").dispatchEvent(new Event("change", { bubbles: true }));
+        [location.hash, [...one("[data-pick]").options].map((o) => o.text)] }""")
+    sizes, bottom = push_pull.run("""{
+        one("[data-break=kill]").click();
+        scrollTo(0, 0);
+        const all = [...document.querySelectorAll("#push-pull :is(button, select)")];
+        [all.filter((e) => e.checkVisibility()).map((e) => e.getBoundingClientRect().height),
+         one(".moves").getBoundingClientRect().bottom] }""")
+    chosen = push_pull.run("getComputedStyle(one('[data-break=kill]'), '::before').content")
+    tabs = push_pull.names("tab")
+    push_pull.resize(1280, 900)
+    assert listed[0] == "#case=many&step=1" and len(listed[1]) == 7 and not tabs
+    assert len(sizes) == 8 and min(sizes) >= 44
+    assert abs(bottom - 844) < 1 and "✓" in chosen
+
+
 def test_arrow_keys_lead_through_the_steps(push_pull):
     words = push_pull.run("pushPull.CASES[0].steps.map((step) => step[0])")
     for key, at in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("Home", 0)):
@@ -240,6 +297,7 @@ def test_arrow_keys_lead_through_the_steps(push_pull):
 def test_next_moves_no_picture_and_its_sentence_is_between_the_buttons_and_the_picture(
     push_pull, width
 ):
+    """The buttons are above, but below on a phone."""
     push_pull.resize(width, 844)
     tops = push_pull.run("""pushPull.CASES.map((c, i) => {
         one(`[data-case="${i}"]`).click();
@@ -247,7 +305,8 @@ def test_next_moves_no_picture_and_its_sentence_is_between_the_buttons_and_the_p
             const [a, b, d] =
                 [".moves", ".words", ".scene"].map((s) => one(s).getBoundingClientRect());
             one("[data-move='1']").click();
-            return [a.bottom <= b.top && b.bottom <= d.top, d.top];
+            const [first, last] = innerWidth < 500 ? [d, a] : [a, d];
+            return [first.bottom <= b.top && b.bottom <= last.top, d.top];
         }); })""")
     push_pull.resize(1280, 900)
     assert len(tops) == 7
@@ -301,7 +360,7 @@ def test_a_guess_is_answered_by_what_the_model_keeps(push_pull, folder):
     push_pull.run("one('[data-answer=\"3\"]').click()")
     assert push_pull.run("words('.verdict')") == "✗ Not 3: it is 102."
     picture = push_pull.run("words('.scene')")
-    assert "keeps 102" in picture and "✗ should be 3" in picture
+    assert "100 + 2 = 102" in picture and "keeps 102" in picture and "✗ should be 3" in picture
     push_pull.run("one(\"[data-move='-1']\").click(); one('[data-answer=\"102\"]').click()")
     assert push_pull.run("words('.verdict')") == "✓ Yes: 102."
 

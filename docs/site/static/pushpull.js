@@ -57,6 +57,8 @@
 
   root.innerHTML = `
     <p class="status" role="status"></p>
+    <label class="pick"><b>What to watch</b> <select data-pick>${["Pushes and sums", "A slow worker"].map((label, i) =>
+      `<optgroup label="${label}">${CASES.map((c, j) => (!!c.tab === !!i ? `<option value="${j}">${c.name}</option>` : "")).join("")}</optgroup>`).join("")}</select></label>
     ${tabs("Pushes and sums", (c) => !c.tab)} ${tabs("A slow worker", (c) => c.tab)}
     <div id="pp-panel" role="tabpanel">
     <div class="moves" role="group" aria-label="Steps">
@@ -70,6 +72,7 @@
     <div class="said"><p class="verdict" role="status"></p>
       <p class="words" aria-live="polite"></p></div>
     <div class="scene"></div>
+    <p class="line"></p>
     <p class="legend">${key("worker-0", "push of worker 0")} ${key("worker-1", "push of worker 1")} ${key("pulled", "pull")}</p>
     <div class="ask" role="group" aria-label="Guess first"></div>
     <p class="heard"></p>
@@ -111,7 +114,9 @@
       text(x + w / 2, y + 43, server.key, middle);
     if (isIdle) return inner;
     const slots = about.isAsync ? 1 : 2;
-    for (let k = 0; k < slots; k++) {
+    const isAdded = server.sum && !server.got.length;
+    if (isAdded) inner += text(x + w / 2, y + 71, `${server.sum} = ${server.value}`, middle);
+    for (let k = isAdded ? slots : 0; k < slots; k++) {
       const push = server.got[k];
       const left = x + w / 2 + (k - slots / 2) * 56 + 3;
       inner += `<rect class="slot" x="${left}" y="${y + 51}" width="50" height="28" rx="14"/>`;
@@ -288,13 +293,16 @@
     cable: "The launcher counts a host as lost when it was silent for ten seconds, and ends the job. <code>--max-restarts</code> starts it again, when the host is back.",
   };
 
+  /* What names the fault, at once, below the picture. */
+  const NAMES_IT = /\[launch\] .*: (was killed|not heard of)/;
+
   const safe = (words) => words.replace(/&/g, "&amp;").replace(/</g, "&lt;");
 
   function showOutputs(about) {
-    if (!fault) {
-      one(".outputs").innerHTML = "";
-      return;
-    }
+    one(".line").innerHTML = one(".outputs").innerHTML = "";
+    if (!fault) return;
+    const named = pushPullData[fault.key].flatMap(({ lines }) => lines).find((line) => NAMES_IT.test(line));
+    if (named) one(".line").innerHTML = `<code>${safe(named)}</code>`;
     const alone = fault.key === "kill" ? [pushPullData.alone[about.isAsync ? "async" : "sync"]] : [];
     one(".outputs").innerHTML = `<p>${NOTES[fault.key]}</p>` +
       alone.concat(pushPullData[fault.key]).map(({ words, lines, notebook }) =>
@@ -330,6 +338,7 @@
       ? `<b>${next.ask.question}</b> ${next.ask.choices.map((c) => `<button type="button" data-answer="${c}">${c}</button>`).join(" ")}` : "";
     one("[data-move='-1']").disabled = at === 0;
     one("[data-move='1']").disabled = at === all.length - 1;
+    one("[data-pick]").value = which;
     one("[data-play]").textContent = timer ? "❚❚ Pause" : "▶ Play";
     one(".break").hidden = !!about.isBoth;
     for (const tab of root.querySelectorAll("[data-case]")) {
@@ -384,6 +393,16 @@
     draw();
   }
 
+  function choose(number) {
+    stop();
+    [which, fault] = [Number(number), null];
+    go(0);
+  }
+
+  root.addEventListener("change", (event) => {
+    if (event.target.matches("[data-pick]")) choose(event.target.value);
+  });
+
   root.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
@@ -394,8 +413,7 @@
     }
     stop();
     if (chosen) {
-      [which, fault] = [Number(chosen), null];
-      go(0);
+      choose(chosen);
       if (event.detail) one("[data-move='1']").focus(); // by the mouse: the arrow keys then lead on
     } else if (answer !== undefined) {
       const { right } = pushPull.frames(shown())[at + 1].ask;
@@ -407,7 +425,9 @@
       fault = isAgain ? null : { key: broken, from };
       at = from;
       go(from + (isAgain ? 0 : 1));
-      one(".scene").scrollIntoView({ block: "nearest" }); // what comes of it, on a small screen
+      for (const part of [".scene", ".said", ".line"]) { // what comes of it, on a small screen
+        one(part).scrollIntoView({ block: "nearest" });
+      }
     } else {
       if (move === "0") fault = null;
       go(Number(move) ? at + Number(move) : 0);
@@ -418,7 +438,7 @@
   // Also where nothing has the focus, as after a click on the picture.
   document.addEventListener("keydown", (event) => {
     const isHere = event.target === document.body || root.contains(event.target);
-    if (!isHere || event.altKey || event.ctrlKey || event.metaKey || event.target.closest("pre")) return;
+    if (!isHere || event.altKey || event.ctrlKey || event.metaKey || event.target.closest("pre, select")) return;
     const tab = event.target.closest("[data-case]");
     if (tab) { // in tabs, arrow keys choose the tab
       const all = [...tab.parentNode.children];

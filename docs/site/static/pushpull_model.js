@@ -10,7 +10,7 @@ const pushPull = (function () {
      pull worker server · does worker words · clock time · ask question choices answer (of the world).
      A case that breaks the rules is an error. */
   function frames(about) {
-    const server = (key) => ({ key, value: about.start, version: 0, got: [], wrong: "" });
+    const server = (key) => ({ key, value: about.start, version: 0, got: [], sum: "", wrong: "" });
     const world = {
       clock: "",
       workers: [0, 1].map(() => ({ does: "", version: 0, pulled: [], isWrong: [], stale: [], ready: [] })),
@@ -32,6 +32,7 @@ const pushPull = (function () {
           const right = about.right ? about.right[number] : sum;
           at.version += 1;
           at.value = about.isWeight ? at.version : sum;
+          at.sum = about.isWeight ? "" : at.got.map(({ value }) => value).join(" + ");
           at.wrong = wrong || (about.isWeight || sum === right ? "" : `should be ${right}`);
           at.got = [];
         } else if (act === "update") {

@@ -118,7 +118,7 @@
       <div class="view">
         <p class="numbers"></p>
         <div class="race" role="group" aria-label="Race two steps">
-          <b class="versus" role="status"></b> <button type="button" data-race="keep"></button>
+          <b class="versus" role="status"></b> <span class="who"></span> <button type="button" data-race="keep"></button>
           <button type="button" data-race="run">Run both</button>
           <button type="button" data-race="forget">Forget A</button>
           <small class="pace" role="status"></small> <span class="difference"></span></div>
@@ -265,7 +265,7 @@
         if (part.kind === "pull") { // told from a push without its colour
           inner += `<rect class="stripes" ${moves.replace(key, `${key} stripes`)} ${place}/>`;
         }
-        const wide = part.bucket < 9 ? 11 : 19;
+        const wide = part.bucket < 9 ? 12 : 21;
         if (part.bucket >= 0 && room > wide) { // on a plain patch: nothing crosses the number
           const at = (Number(x) + room / 2).toFixed(2);
           const [patch, number] = isNow ? [`${key} patch`, `${key} number`].map((k) => `data-key="${k}" data-x="${at}"`) : ["", ""];
@@ -301,7 +301,7 @@
     const isGhost = !a && before && before.step / step < 4 && step / before.step < 4;
     const most = Math.max(step, stepA, isGhost ? before.step : 0);
     const racers = a ? [["a", a, stepA], ["b", s, step]] : [["b", s, step]];
-    const left = racers.some(([, of]) => isSlowed(of)) ? 96 : 78;
+    const left = racers.some(([, of]) => isSlowed(of)) ? 110 : 88;
     const scale = (width - left - 12) / most;
     const [row, top] = [a ? RACE_ROW : ROW, 20];
     const highs = racers.map(([, of]) => lanesOf(of).length * row + (a ? 24 : 0));
@@ -364,9 +364,41 @@
     return `A ${time(stepA)}, B ${time(stepB)} a step; B trains ${times} examples a second.`;
   }
 
+  // What a step is, in words. Only what differs is always said of the last ones.
+  const named = (list, own) => (s) =>
+    (s[list] === OWN ? own(s) : LISTS[list].entries.find((e) => e.key === s[list]).name);
+  const SETTINGS = [
+    named("network", (s) => `${count(s.weights)} weights`),
+    named("device", (s) => `${time(s.flop / s.speed)} an example`),
+    (s) => `batch ${s.batch}`,
+    (s) => (s.hosts > 1 ? `${s.hosts} hosts` : "1 host"),
+    named("link", (s) => bits(s.rate)),
+    (s) => (s.ring ? "a ring" : s.servers && s.servers < s.hosts ? `servers: ${s.servers}` : "a server on each host"),
+    (s) => (s.buckets > 1 ? `${s.buckets} buckets` : "1 bucket"),
+    (s) => (s.overlap ? "sent while computing" : "sent after computing"),
+  ];
+  const MORE = [
+    (s) => (s.slow > 1 ? `a worker takes ${s.slow} × as long` : "no slow worker"),
+    (s) => (s.bits === 2 ? "two-bit pushes" : "32-bit pushes"),
+    (s) => `latency ${time(s.latency)}`,
+    (s) => `adds ${bytes(s.adds)}/s`,
+    (s) => `memory ${bytes(s.memory)}/s`,
+  ];
+
+  /* Say in which settings A and B differ, and which they share. */
+  function who() {
+    const both = (settings) => settings.map((words) => [words(kept), words(state)]);
+    const differ = both([...SETTINGS, ...MORE]).filter(([a, b]) => a !== b);
+    const same = both(SETTINGS).filter(([a, b]) => a === b).map(([a]) => a).join(", ");
+    if (!differ.length) return `A: ${same}.`;
+    const [a, b] = [0, 1].map((i) => differ.map((pair) => pair[i]).join(", "));
+    return `<b>A:</b> ${a}. <b>B:</b> ${b}. <span class="same">Both: ${same}.</span>`;
+  }
+
   function showRace(s) {
     const a = kept && setup(kept);
     const isSame = a && Object.keys(kept).every((name) => kept[name] === state[name]);
+    one(".who").innerHTML = a ? who() : "";
     const words = isSame ? "This step is A. Change something: that is B." : "";
     one(".versus").textContent = a ? words || versus(a, s) : "";
     one(".pace").textContent = "";
@@ -403,7 +435,7 @@
 
   function drawCurve(s, share) {
     const width = Math.max(280, one(".curve").clientWidth);
-    const [left, top, height] = [62, 10, width > 560 && window.innerHeight > 800 ? 210 : 128];
+    const [left, top, height] = [68, 10, width > 560 && window.innerHeight > 800 ? 210 : 128];
     const x = (w) => left + ((width - left - 16) * Math.log2(w)) / 8;
     const y = (e) => top + height * (1 - e);
     const path = (setup) => stepModel.efficiencies(setup, PLOTTED)
