@@ -304,10 +304,12 @@ def test_what_the_system_does_not_take_is_one_line_and_status_2(tmp_path, system
     assert why in job.stderr.lower()
 
 
-def test_a_launcher_that_was_killed_leaves_the_job_to_the_system(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
+def test_a_launcher_that_was_killed_leaves_the_job_to_the_system(tmp_path, number):
+    """HUP comes when the login is lost."""
     job = start(tmp_path, "slurm", shell(other=f"echo up; sleep 4; touch {tmp_path}/done"))
     job.wait_for("up")
-    job.interrupt(signal.SIGKILL)
+    job.interrupt(number)
     job.wait()
     nothing_is_left(job)
     assert (tmp_path / "done").exists()
