@@ -75,6 +75,7 @@ class Contents:
         params, arrays, facts = {}, {}, {}
         for trainer in self._trainers.values():
             trainer.pull_weights()  # dist_async: other workers have updated them on the servers
+        mx.nd.waitall()  # with static_shape, reading statistics does not wait for backward
         for key, net in self._nets.items():
             rows = gather_statistics(net, self._workers) if is_within_epoch else None
             if not is_wanted:
