@@ -70,10 +70,10 @@ class Start:
     def restore(self, trainer, net, workers):
         """Restore the optimizer's state, and within an epoch each device's BatchNorm statistics."""
         trainer.restore_state(self.manifest.program.get("optimizer"), self.arrays)
-        if "statistics" in self.arrays:
+        if self.manifest.step:  # the least of all workers
             devices = workers.all_gather_int(len(trainer.devices))
             if devices == self.manifest.devices:  # else the mean stays, from the parameters
-                restore_statistics(net, self.arrays["statistics"], workers.rank)
+                restore_statistics(net, self.arrays, workers.rank)
         self.arrays = {}
 
     def is_end(self, num_epochs, target_accuracy):

@@ -3,7 +3,7 @@
 from gluon_dist.checkpoint.contents import copy_of
 from gluon_dist.checkpoint.manifest import Manifest
 from gluon_dist.checkpoint.parameters import with_kinds
-from gluon_dist.checkpoint.statistics import gather_statistics, mean_statistics
+from gluon_dist.checkpoint.statistics import BY_LAYER, gather_statistics, mean_statistics
 from gluon_dist.checkpoint.writer import Writer
 from gluon_dist.common.messages import report, warn
 from gluon_dist.contract import SAVED
@@ -116,7 +116,7 @@ class Saver:
             params.update(mean_statistics(self._net, statistics))
         optimizer, arrays = self._trainer.collect_state()
         if step:
-            arrays["statistics"] = mx.nd.array(statistics, dtype="float32")
+            arrays[BY_LAYER] = mx.nd.array(statistics, dtype="float32")
         manifest = Manifest(
             epoch,
             step,

@@ -10,6 +10,7 @@ import time
 
 import gluon_dist as gd
 from gluon_dist.checkpoint import files
+from gluon_dist.checkpoint.statistics import restore_statistics
 from gluon_dist.common.errors import UsageError
 
 import mxnet as mx
@@ -316,6 +317,27 @@ def test_whole_numbers_are_saved_and_put_back(tmp_path):
         job.close()
     assert layer.counts.data().dtype == np.int32
     assert layer.counts.data().asnumpy().tolist() == [1] * 3
+
+
+def test_statistics_find_their_layers_however_many_were_made_before(tmp_path):
+    def made(prefix, before):
+        with mx.name.NameManager():
+            layers = [nn.BatchNorm() for _ in range(before + 2)]
+            return start(tmp_path / prefix, a=layers[-2], b=layers[-1])
+
+    expected = train(*made("whole", 8))
+    with pytest.raises(SystemExit):
+        train(*made("a", 8), act=at(ask))
+    assert train(*made("a", 9)) == expected  # batchnorm10 stands before batchnorm9
+
+
+def test_statistics_of_an_older_version_are_in_the_order_of_names():
+    net = nn.Sequential()
+    with mx.name.NameManager():
+        net.add(*[nn.BatchNorm(in_channels=1) for _ in range(11)][8:])
+    net.initialize()
+    restore_statistics(net, {"statistics": np.arange(6).reshape(1, 1, 6)}, 0)
+    assert [layer.running_mean.data().asscalar() for layer in net] == [2, 4, 0]
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """A step: the same on one device and on several, whatever the batch, and as written by hand."""
 
+from gluon_dist.checkpoint.contents import Contents
 from gluon_dist.checkpoint.statistics import gather_statistics, mean_statistics
 from gluon_dist.workers.statistics import average_statistics
 from gluon_dist.workers.workers import Workers
@@ -186,7 +187,13 @@ def read_by_gathering(net):
     return rows[0, 0, :4]
 
 
-@pytest.mark.parametrize("read", [read_by_averaging, read_by_gathering])
+def read_by_saving(net):
+    contents = Contents({"": net}, {}, Workers(mx.kv.create("local")))
+    params, _, _ = contents.collect(is_within_epoch=False, is_wanted=True)
+    return params["1.running_mean"].asnumpy()
+
+
+@pytest.mark.parametrize("read", [read_by_averaging, read_by_gathering, read_by_saving])
 def test_statistics_are_those_after_the_last_step_however_long_its_backward_takes(read):
     net = nn.HybridSequential()
     net.add(nn.Conv2D(4, 3, in_channels=3), nn.BatchNorm(in_channels=4))

@@ -241,6 +241,16 @@ def parameters():
         for data in param.list_data():
             assert data.asnumpy().tobytes() == mean.tobytes(), param.name
 
+    with mx.name.NameManager():
+        layers = [nn.BatchNorm(in_channels=1) for _ in range(11 + RANK)][RANK + 8 :]
+    for number, layer in enumerate(layers):  # batchnorm8, 9 and 10; on worker 1: 9, 10 and 11
+        layer.initialize()
+        layer.running_mean.data()[:] = number
+    net = nn.Sequential()
+    net.add(*layers)
+    gluon_dist.average_statistics(net)
+    assert [layer.running_mean.data().asscalar() for layer in layers] == [0, 1, 2]
+
     arrays = {"b": mx.nd.array([RANK + 1]), "a": mx.nd.array([[2**60 + RANK]], dtype="int64")}
     broadcast_parameters(arrays)
     assert [arrays[name].asnumpy().tolist() for name in "ab"] == [[[2**60]], [1]]

@@ -1,6 +1,7 @@
 """What of a user's networks and trainers is saved, by which names, and how it is put back."""
 
 from gluon_dist.checkpoint.statistics import (
+    BY_LAYER,
     gather_statistics,
     mean_statistics,
     restore_statistics,
@@ -74,6 +75,7 @@ class Contents:
         params, arrays, facts = {}, {}, {}
         for trainer in self._trainers.values():
             trainer.pull_weights()  # dist_async: other workers have updated them on the servers
+        mx.nd.waitall()  # with static_shape, reading statistics does not wait for backward
         for key, net in self._nets.items():
             rows = gather_statistics(net, self._workers) if is_within_epoch else None
             if not is_wanted:
@@ -83,7 +85,7 @@ class Contents:
             if is_within_epoch:
                 mean = mean_statistics(net, rows)
                 values.update({n: mean[p.name] for n, p in names.items() if p.name in mean})
-                arrays[f"{key}:statistics"] = mx.nd.array(rows, dtype="float32")
+                arrays[f"{key}:{BY_LAYER}"] = mx.nd.array(rows, dtype="float32")
             params.update({_join(key, name): value for name, value in values.items()})
         for key, trainer in self._trainers.items() if is_wanted else ():
             facts[key], state = trainer.collect_state(self._names_of(trainer))
@@ -133,9 +135,8 @@ class Contents:
                 _tell_of_another(key, facts, type(trainer.optimizer).__name__)
         is_as_before = self.count_devices() == manifest.devices
         for key, net in self._nets.items():
-            rows = arrays.get(f"{key}:statistics")
-            if rows is not None and is_as_before:  # else the mean stays
-                restore_statistics(net, rows, self._workers.rank)
+            if is_as_before:  # else the mean stays
+                restore_statistics(net, arrays, self._workers.rank, f"{key}:")
 
     def _params(self):
         """Return all parameters by their names in the file; a shared one has several."""

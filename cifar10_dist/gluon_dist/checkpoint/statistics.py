@@ -5,6 +5,8 @@ from gluon_dist.workers.statistics import running_statistics
 import mxnet as mx
 import numpy as np
 
+BY_LAYER, BY_NAME = "statistics:by_layer", "statistics"  # in the file; an older version's order
+
 
 def gather_statistics(net, workers):
     """Collect BatchNorm's running mean and variance, which differ within an epoch, from everybody.
@@ -27,15 +29,22 @@ def gather_statistics(net, workers):
     return rows[:, : own.size].reshape(workers.count, *own.shape)
 
 
-def restore_statistics(net, rows, rank):
+def restore_statistics(net, arrays, rank, prefix=""):
     """Give each device of this worker its own statistics again, if there are as many as before.
 
     Parameters
     ----------
-    rows : ndarray of float32, shape (workers, devices, n)
+    arrays : dict of ndarray
+        Those of the file; of shape (workers, devices, n) if it has statistics.
     rank : int
+    prefix : str
+        Before the name in the file.
     """
-    params = running_statistics(net)
+    params, rows = running_statistics(net), arrays.get(prefix + BY_LAYER)
+    if rows is None:
+        params, rows = sorted(params, key=lambda p: p.name), arrays.get(prefix + BY_NAME)
+    if rows is None:
+        return
     for device in range(len(params[0].list_ctx()) if params else 0):
         start = 0
         for param in params:

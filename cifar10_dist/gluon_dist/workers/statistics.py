@@ -58,12 +58,13 @@ def average_statistics(net: protocols.Block, workers: Optional[Workers] = None) 
 
 
 def running_statistics(net: mx.gluon.Block) -> List[mx.gluon.Parameter]:
-    """Wait for queued work; return BatchNorm's running means and variances, sorted by name.
+    """Wait for queued work; return BatchNorm's running means and variances, layer by layer.
 
+    Names would not do for an order: Gluon counts them on, and batchnorm10 comes before batchnorm9.
     In a network that is hybridized with ``static_shape``, MXNet's engine believes that backward
     only reads them. So reading them does not wait for backward, and gives the values before it.
     """
     mx.nd.waitall()
-    params = sorted(net.collect_params().items())
+    params = net.collect_params().items()
     named = getattr(net, "statistics", None)  # of a network with names of its own
     return [p for name, p in params if ("running_" in name if named is None else name in named)]
