@@ -49,7 +49,7 @@ def own_folder(name):
     """Empty a folder that only this kernel uses, and return its path, seen from the project.
 
     That is ``build/NAME``, or ``build/NAME-2`` while another kernel has the first. Where ``build``
-    is somebody else's, it is a temporary folder.
+    is somebody else's, or its disk has no locks, it is a temporary folder.
     """
     if name not in OWN:
         OWN[name] = _first_free(name)
@@ -63,8 +63,7 @@ def _first_free(name):
     """Return the first folder of a name that no other kernel has, and what keeps it ours."""
     build = ROOT / "build"
     if not os.access(build if build.exists() else ROOT, os.W_OK):
-        holder = tempfile.TemporaryDirectory(prefix="notebook-")  # removed with this process
-        return Path(holder.name), holder
+        return _temporary()
     build.mkdir(exist_ok=True)
     for number in itertools.count(1):
         folder = f"{name}-{number}" if number > 1 else name
@@ -75,6 +74,14 @@ def _first_free(name):
                 return Path("build", folder), lock
             except BlockingIOError:  # another kernel's
                 lock.close()
+            except OSError:  # a disk without locks, as NFS may be
+                lock.close()
+                return _temporary()
+
+
+def _temporary():
+    holder = tempfile.TemporaryDirectory(prefix="notebook-")  # removed with this process
+    return Path(holder.name), holder
 
 
 def run(*words, timeout_s=170, **environ):

@@ -7,7 +7,9 @@ import pytest
 import roofline
 import traces
 
-TIME_BUDGET_S = 8
+from launching import ROOT, launch
+
+TIME_BUDGET_S = 12
 
 
 def test_a_trace_is_read_by_begin_and_end_of_each_thread(tmp_path):
@@ -51,6 +53,14 @@ def test_a_ring_sends_each_bucket_in_more_and_the_servers_in_as_many_messages_as
 def test_adam_needs_sixteen_bytes_a_weight_and_momentum_twelve():
     assert roofline.training_bytes(1e9) == 16e9
     assert roofline.training_bytes(1e9, states=1) == 12e9
+
+
+def test_an_epoch_with_fewer_steps_than_are_timed_is_refused_in_a_line(tmp_path):
+    options = "--data synthetic --num-examples 20 --batch-size 8 --network resnet --num-layers 8"
+    program = ROOT / "notebooks/programs/time_parts.py"
+    job = launch(tmp_path, *options.split(), program=program)
+    assert job.status == 2 and "error: 3 steps an epoch, and 5 are timed" in job.stderr
+    assert "Traceback" not in job.stderr
 
 
 def test_saved_results_lie_above_the_formulas():
