@@ -146,6 +146,18 @@ def test_what_saves_on_request_is_asked_once_whatever_it_was_started_by(tmp_path
     assert not job.left()
 
 
+def test_a_program_saves_on_request_in_whatever_letters_its_name_is(tmp_path):
+    """The kernel cuts names to 15 bytes: here in the middle of a letter."""
+    script = tmp_path / "тренировка"
+    script.write_text("#!/bin/sh\ntrap 'exit 75' TERM\necho up\nwhile :; do sleep 0.1; done\n")
+    script.chmod(0o755)
+    job = Job(tmp_path, "-n", 1, "--no-check", shell(worker0=f"exec {script}"))
+    job.wait_for("[worker 0] up")
+    job.interrupt()
+    job.finish(20)
+    assert job.status == 75 and "Traceback" not in job.text()
+
+
 @pytest.mark.parametrize("to_shell, number", [(False, signal.SIGUSR1), (True, signal.SIGTERM)])
 def test_a_script_in_a_pipe_saves_on_any_request_and_tee_writes_its_last_line(
     tmp_path, saving, to_shell, number

@@ -46,6 +46,15 @@ def test_a_script_to_read_has_no_value_of_such_a_variable_and_no_password(tmp_pa
     assert "kB7-x" not in job.text() and "abc7" not in job.text()
 
 
+@pytest.mark.parametrize("option", ["slurm,--export=ALL,", "sge,-v ", "mpi,-x "])
+def test_a_secret_in_an_option_for_the_launcher_is_in_no_script_to_read(tmp_path, option):
+    launcher, option = option.split(",", 1)
+    words = ("-n", 1, "--launcher", launcher, f"--launcher-option={option}X_TOKEN=abc7")
+    job = launch(tmp_path, *words, "--dry-run", "true")
+    assert job.status == 0 and "abc7" not in job.text()
+    assert "X_TOKEN=***" in job.stdout and "# *** stands for a part" in job.stdout
+
+
 def test_a_login_in_a_value_is_a_secret(tmp_path):
     url = "DB=postgres://me:pw7@host/x"
     words = ("-n", 1, "--no-check", "--job-dir", tmp_path, "--env", url)

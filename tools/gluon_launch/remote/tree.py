@@ -125,8 +125,8 @@ def ignores(pid, number):
 def _signals(pid, kind):
     """Return the signals that a process catches (SigCgt) or ignores (SigIgn), a bit each."""
     try:
-        with open(f"/proc/{pid}/status", encoding="utf-8") as file:
-            found = re.search(rf"^{kind}:\s*(\w+)", file.read(), re.MULTILINE)
+        with open(f"/proc/{pid}/status", "rb") as file:  # in a name a character may be cut in two
+            found = re.search(rb"^%s:\s*(\w+)" % kind.encode(), file.read(), re.MULTILINE)
         return int(found.group(1), 16) if found else 0
     except OSError:
         return 0

@@ -31,7 +31,8 @@ for rank in range(int(ranks)):
 def describe_job(job):
     """Return the script: a block for each host, to paste there, or to run here for a local job."""
     lines = ["# The same by hand, in bash."]
-    if mask_words(job.argv) != job.argv:
+    words = [*job.argv, *job.options.launcher_option]
+    if mask_words(words) != words:
         lines.append(ABOUT_HIDDEN)
     lines += job.way.asks(job)
     if not job.options.no_prepare and job.way.inherited() is None:
@@ -45,7 +46,7 @@ def describe_job(job):
     is_script = any(by_command.values())  # else each block is pasted on its host
     if is_script and len(hosts) > 1:
         asked = job.way.reach(hosts[0], job, [*_ask(job), hosts[1].name])
-        lines += [f"facts=$({_quoted(asked)})", 'eval "$facts"', "root=$own"]
+        lines += [f"facts=$({_quoted(mask_words(asked))})", 'eval "$facts"', "root=$own"]
     for host in hosts:
         processes = [process for process in job.processes if process.host == host]
         lines.append(f"# {host}: {', '.join(map(str, processes))}")
@@ -54,7 +55,7 @@ def describe_job(job):
             lines.append("# log in: " + _quoted(login).replace("\n", " "))
         block = _block(job, host, processes)
         if is_script:
-            argv = _quoted(by_command[host])
+            argv = _quoted(mask_words(by_command[host]))
             values = " ".join(_hidden(job, processes))  # they travel over standard input
             before = f"{{ declare -p {values}; cat; }}" if values else "cat"
             start = f"{before} <<'{HERE_END}' | {argv} \"${{root-}}\" &"

@@ -80,6 +80,7 @@ def script(job, own_words):
     about = [ABOUT_HIDDEN] if shown != words else []
     folder = os.path.abspath(options.job_dir or job.source)
     directives = way.directives(job, folder)
+    told = mask_words(directives) if options.dry_run else directives
     body = BODY.format(
         directory=shlex.quote(job.source),
         command=shlex.join(shown),
@@ -91,7 +92,7 @@ def script(job, own_words):
         restarts=way.restarts,
         requeue=way.requeue,
     )
-    lines = [*map(way.directive, directives), *about]
+    lines = [*map(way.directive, told), *about]
     return "\n".join(["#!/bin/bash", *lines, body]), directives, environ
 
 
