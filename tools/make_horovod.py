@@ -41,10 +41,16 @@ print(sys.implementation.cache_tag, sysconfig.get_platform())
 """
 
 
+def compare(venv):
+    """Return what is wanted, and whether it is there."""
+    wanted, stamp = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:12], venv / HOROVOD_STAMP
+    return wanted, stamp.exists() and stamp.read_text(encoding="utf-8") == wanted
+
+
 def add(venv):
     """Install the wheel, built if the cache does not have it; return the exit status."""
-    wanted, stamp = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:12], venv / HOROVOD_STAMP
-    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+    wanted, is_there = compare(venv)
+    if is_there:
         return 0
     python = venv / "bin" / "python"
     status, fits = run(python, "-c", FITS)
@@ -61,7 +67,7 @@ def add(venv):
             build(python, fits.split()[0], folder, log)
         install = [*pip(venv), "install", "--force-reinstall", *folder.iterdir(), *CONSTRAINTS]
         write_down(log, *install, **pip_settings(venv))
-    stamp.write_text(wanted, encoding="utf-8")
+    (venv / HOROVOD_STAMP).write_text(wanted, encoding="utf-8")
     print(f"Installed Horovod in {venv.name}, from {folder}.")
     return 0
 
@@ -135,6 +141,8 @@ def main():
     parser.add_argument("--venv", default=ROOT / ".venv", type=Path, help="folder to install in")
     args = parser.parse_args()
     if not args.wanted and not (args.venv / HOROVOD_STAMP).exists():
+        return 0
+    if compare(args.venv)[1]:  # before anything is written: it may be somebody else's
         return 0
     place = f"{args.venv}.lock"  # `make train` and `make test` may both come here
     with open(place, "w", encoding="utf-8") as lock:

@@ -326,6 +326,16 @@ def test_horovods_setup_waits_for_one_in_another_clone(tmp_path):
     assert waiting.returncode == 0
 
 
+def test_who_may_not_write_uses_the_horovod_that_is_there(tmp_path):
+    (tmp_path / "venv").mkdir()
+    stamp = tmp_path / "venv" / make_venv.HOROVOD_STAMP
+    stamp.write_text(make_horovod.compare(tmp_path / "venv")[0])
+    (tmp_path / "venv.lock").mkdir()  # opened by nobody
+    for wanted in ("", "1"):
+        command = [sys.executable, make_horovod.__file__, wanted, "--venv", tmp_path / "venv"]
+        subprocess.run(command, check=True)
+
+
 def test_what_builds_horovod_is_installed_before_it():
     horovod, tools = make_horovod.parted("# a comment\nhorovod==1\ncmake==2\nwheel==3")
     assert (horovod, tools.splitlines()[1:]) == ("horovod==1", ["cmake==2", "wheel==3"])
