@@ -10,7 +10,6 @@ Exit status: 0 ready; 1 Horovod could not be built; 2 a program is missing here.
 """
 
 import argparse
-import fcntl
 import hashlib
 import os
 import shutil
@@ -28,6 +27,7 @@ from make_venv import (
     pip_settings,
     provide_libraries,
     run,
+    take,
 )
 
 REQUIREMENTS = ROOT / "requirements-horovod.txt"
@@ -62,7 +62,7 @@ def add(venv):
     folder.parent.mkdir(parents=True, exist_ok=True)
     place = folder.parent / "lock"  # setup may run in several clones at once
     with open(place, "w", encoding="utf-8") as lock:
-        _wait_for(lock)
+        take(lock)
         if not folder.exists():
             build(python, fits.split()[0], folder, log)
         install = [*pip(venv), "install", "--force-reinstall", *folder.iterdir(), *CONSTRAINTS]
@@ -70,15 +70,6 @@ def add(venv):
     (venv / HOROVOD_STAMP).write_text(wanted, encoding="utf-8")
     print(f"Installed Horovod in {venv.name}, from {folder}.")
     return 0
-
-
-def _wait_for(lock):
-    """Take the lock of the cache; say so if another process has it."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        print("Another setup is building Horovod: waiting for it ...", flush=True)
-        fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def parted(requirements):
@@ -146,7 +137,7 @@ def main():
         return 0
     place = f"{args.venv}.lock"  # `make train` and `make test` may both come here
     with open(place, "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        take(lock)
         return add(args.venv)
 
 

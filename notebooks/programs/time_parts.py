@@ -1,8 +1,7 @@
 """Time the parts of a step of the training program, and the steps as a whole.
 
-It takes the flags of cifar10_dist.py. ``--batch-size`` is of one worker; SIZES in the environment,
-such as 64,32, are several to be timed one after the other. Rank 0 prints a line of JSON for each.
-With ``--profile FILE`` it also writes traces, of the workers and of the servers.
+It takes the flags of cifar10_dist.py. SIZES in the environment, such as 64,32, are several batches
+of one worker, one after the other; each worker prints JSON. ``--profile FILE`` also writes traces.
 """
 
 import argparse
@@ -14,6 +13,7 @@ import time
 from pathlib import Path
 
 import gluon_dist  # before mxnet, from which no server returns
+from gluon_dist.common.errors import UsageError
 from gluon_dist.common.failure import exit_with
 from gluon_dist.common.messages import say
 from gluon_dist.workers.workers import Workers
@@ -25,6 +25,7 @@ from command_line.devices import choose_devices
 from command_line.parse import parse_args
 from loader import create_loaders
 from networks.create import create_network
+from run.precision import use_mixed_precision
 from run.profiling import profiled
 from run.trainer import create_trainer
 from sources.images import ImageSource
@@ -37,12 +38,13 @@ def main():
     args = parse_args()
     ctx, images = choose_devices(args), ImageSource(args)
     net = create_network(args, ctx, images)
-    store = mx.kv.create(args.kv_store)
-    workers = Workers(store)
+    workers = Workers(mx.kv.create(args.kv_store))
+    use_mixed_precision(args.dtype)
     trainer = create_trainer(args, net, workers, steps_per_epoch=1000)
     for size in map(int, os.environ.get("SIZES", str(args.batch_size)).split(",")):
         sized = argparse.Namespace(**{**vars(args), "batch_size": size})
-        job = create_loaders(sized, images, workers)[0], net, CrossEntropy(), ctx, trainer, workers
+        loader = long_enough(create_loaders(sized, images, workers)[0])
+        job = loader, net, CrossEntropy(args.label_smoothing), ctx, trainer, workers
         facts = {"workers": workers.count, "rank": workers.rank, "batch": size}
         facts["step_s"] = time_steps(*job)
         if not workers.is_async:  # there, pushing and updating are one
@@ -50,19 +52,17 @@ def main():
             tell_link(facts, trainer)
         print(json.dumps(facts), flush=True)
     if args.profile:
-        with servers_profiled(args.profile, store), profiled(args.profile, workers.rank):
+        with servers_profiled(args.profile, workers.store), profiled(args.profile, workers.rank):
             time_steps(*job)
     workers.barrier()  # nobody leaves while others still need the servers
 
 
 def time_steps(loader, net, loss, ctx, trainer, workers):
     """Return the mean seconds of a step, with everything that overlaps."""
-    batches = loader.epoch(0)
-    for step in range(WARM_UP + STEPS):
+    for step, batch in zip(range(WARM_UP + STEPS), loader.epoch(0)):
         if step == WARM_UP:
             workers.barrier()
             start = time.perf_counter()
-        batch = next(batches)
         data, labels = split_batch(batch, ctx)
         forward_backward(net, loss, data, labels, batch.global_size)
         trainer.step(1)
@@ -123,6 +123,16 @@ def servers_profiled(path, store):
         mx.profiler.set_state("stop", profile_process="server")
         mx.profiler.dump(profile_process="server")
     store._barrier()
+
+
+def long_enough(loader):
+    """Return the loader if it has as many steps as are timed."""
+    if len(loader) < WARM_UP + STEPS:
+        raise UsageError(
+            f"{len(loader)} steps an epoch, and {WARM_UP + STEPS} are timed: take a larger "
+            "--num-examples, or smaller batches"
+        )
+    return loader
 
 
 def tell_link(facts, trainer):
