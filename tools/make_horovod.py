@@ -10,7 +10,6 @@ Exit status: 0 ready; 1 Horovod could not be built; 2 a program is missing here.
 """
 
 import argparse
-import fcntl
 import hashlib
 import os
 import shutil
@@ -28,6 +27,7 @@ from make_venv import (
     pip_settings,
     provide_libraries,
     run,
+    take,
 )
 
 REQUIREMENTS = ROOT / "requirements-horovod.txt"
@@ -41,10 +41,16 @@ print(sys.implementation.cache_tag, sysconfig.get_platform())
 """
 
 
+def compare(venv):
+    """Return what is wanted, and whether it is there."""
+    wanted, stamp = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:12], venv / HOROVOD_STAMP
+    return wanted, stamp.exists() and stamp.read_text(encoding="utf-8") == wanted
+
+
 def add(venv):
     """Install the wheel, built if the cache does not have it; return the exit status."""
-    wanted, stamp = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:12], venv / HOROVOD_STAMP
-    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+    wanted, is_there = compare(venv)
+    if is_there:
         return 0
     python = venv / "bin" / "python"
     status, fits = run(python, "-c", FITS)
@@ -56,23 +62,14 @@ def add(venv):
     folder.parent.mkdir(parents=True, exist_ok=True)
     place = folder.parent / "lock"  # setup may run in several clones at once
     with open(place, "w", encoding="utf-8") as lock:
-        _wait_for(lock)
+        take(lock)
         if not folder.exists():
             build(python, fits.split()[0], folder, log)
         install = [*pip(venv), "install", "--force-reinstall", *folder.iterdir(), *CONSTRAINTS]
         write_down(log, *install, **pip_settings(venv))
-    stamp.write_text(wanted, encoding="utf-8")
+    (venv / HOROVOD_STAMP).write_text(wanted, encoding="utf-8")
     print(f"Installed Horovod in {venv.name}, from {folder}.")
     return 0
-
-
-def _wait_for(lock):
-    """Take the lock of the cache; say so if another process has it."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        print("Another setup is building Horovod: waiting for it ...", flush=True)
-        fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def parted(requirements):
@@ -136,9 +133,11 @@ def main():
     args = parser.parse_args()
     if not args.wanted and not (args.venv / HOROVOD_STAMP).exists():
         return 0
+    if compare(args.venv)[1]:  # before anything is written: it may be somebody else's
+        return 0
     place = f"{args.venv}.lock"  # `make train` and `make test` may both come here
     with open(place, "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        take(lock)
         return add(args.venv)
 
 

@@ -12,6 +12,7 @@ Exit status: 0 ready; 1 venv or pip failed; 2 this machine or an option will not
 
 import argparse
 import ast
+import contextlib
 import hashlib
 import json
 import os
@@ -351,8 +352,6 @@ def main():
     args = parser.parse_args()
 
     check_platform(args.device)
-    import fcntl  # not on Windows, which check_platform refuses in plain words
-
     if compare(args)[1]:  # before anything is written: it may be somebody else's
         return 0
     is_ours = args.venv == ROOT / ".venv" or (args.venv / "pyvenv.cfg").exists()
@@ -361,13 +360,25 @@ def main():
     args.venv.parent.mkdir(parents=True, exist_ok=True)
     place = f"{args.venv}.lock"  # `make train` and `make test` may both come here
     with open(place, "w", encoding="utf-8") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        take(lock)
         settle(args.venv)  # after a run that was killed
         wanted, is_there = compare(args)
         try:
             return 0 if is_there else build(args.venv, wanted)
         finally:
             settle(args.venv)
+
+
+def take(lock):
+    """Wait for the lock of an open file, and say so; a disk may have none, as NFS without lockd."""
+    import fcntl  # not on Windows, which check_platform refuses in plain words
+
+    with contextlib.suppress(OSError):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("Another setup is at work: waiting for it ...", flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def exit_with(main, program):

@@ -232,6 +232,16 @@ def test_two_kernels_have_folders_of_their_own(tmp_path):
         (ROOT / f"{name}.lock").unlink()
 
 
+def test_on_a_disk_without_locks_a_kernel_has_a_temporary_folder(tmp_path):
+    lines = ["import fcntl, helpers", "def refuse(*_): raise OSError(38, 'no locks')"]
+    lines += ["fcntl.flock = refuse", f"folder = helpers.own_folder({tmp_path.name!r})"]
+    lines += ["assert folder.is_absolute() and folder.is_dir()"]
+    try:
+        subprocess.run([sys.executable, "-c", "\n".join(lines)], cwd=FOLDER, check=True)
+    finally:
+        (ROOT / "build" / f"{tmp_path.name}.lock").unlink()
+
+
 def test_the_import_of_an_experiment_makes_no_folder():
     names = sorted(path.stem for path in (FOLDER / "experiments").glob("*.py"))
     assert "feeding" in names

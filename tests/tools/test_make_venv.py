@@ -1,5 +1,6 @@
 """make_venv.py, run as `make setup` runs it, on a project that asks for no packages."""
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -325,6 +326,25 @@ def test_horovods_setup_waits_for_one_in_another_clone(tmp_path):
         (cache / f"mxnet==0-cpython-platform-{wanted}").mkdir()  # the other one has built it
     assert waiting.communicate(timeout=60)[0].startswith("Installed Horovod")
     assert waiting.returncode == 0
+
+
+def test_a_disk_without_locks_stops_nobody(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with open(tmp_path / "lock", "w") as lock:
+        make_venv.take(lock)
+
+
+def test_who_may_not_write_uses_the_horovod_that_is_there(tmp_path):
+    (tmp_path / "venv").mkdir()
+    stamp = tmp_path / "venv" / make_venv.HOROVOD_STAMP
+    stamp.write_text(make_horovod.compare(tmp_path / "venv")[0])
+    (tmp_path / "venv.lock").mkdir()  # opened by nobody
+    for wanted in ("", "1"):
+        command = [sys.executable, make_horovod.__file__, wanted, "--venv", tmp_path / "venv"]
+        subprocess.run(command, check=True)
 
 
 def test_what_builds_horovod_is_installed_before_it():
