@@ -3,6 +3,8 @@
 import csv
 import json
 import os
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -83,6 +85,27 @@ def test_a_copy_of_the_project_to_grade_in_holds_no_hand_ins(monkeypatch, tmp_pa
     grading_kernel.copy_project(tmp_path / "own")
     assert (tmp_path / "own" / "requirements.txt").exists()
     assert not (tmp_path / "own" / hand_ins).exists()
+
+
+def commands_of(pattern):
+    """Commands that the manual's page on teaching prints, with other folders."""
+    page = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
+    text = re.search(f"^    {pattern}$", page, flags=re.M | re.S)[0]
+    return text.replace("/srv/class", "class").replace("~/", "home/").replace("/home/", "home/")
+
+
+@pytest.mark.skipif(not shutil.which("rsync"), reason="needs rsync")
+def test_who_copies_the_class_folder_again_gets_new_notebooks_and_keeps_solved_ones(tmp_path):
+    ours, theirs = tmp_path / "class" / "lesson", tmp_path / "home" / "lesson"
+    for folder, names in (ours, "00 01"), (theirs, "00"):
+        folder.mkdir(parents=True)
+        for name in names.split():
+            (folder / f"{name}.ipynb").write_text(folder.parent.name)
+    subprocess.run(commands_of(r"rsync[^\n]*"), shell=True, cwd=tmp_path, check=True)
+    assert {path.stem: path.read_text() for path in theirs.iterdir()} == {
+        "00": "home",
+        "01": "class",
+    }
 
 
 def nbgrader(course, *words, status=0):
