@@ -36,7 +36,7 @@ PROGRAMS = (
 FLAG = re.compile(r"(?<![\w=-])--[a-z][\w-]*")
 OTHERS = {  # flags of Slurm's programs, of rsync, of nbgrader, Docker, and MXNet's launchers
     "publishing.md": "delete",
-    "teaching.md": "exclude force",
+    "teaching.md": "backup exclude force ignore-existing",
     "troubleshooting.md": "shm-size",
     "clusters.md": "exclusive gres nodes partition requeue",
     "yarn.md": "cluster",

@@ -3,7 +3,10 @@
 import csv
 import json
 import os
+import re
+import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import nbformat
@@ -85,6 +88,50 @@ def test_a_copy_of_the_project_to_grade_in_holds_no_hand_ins(monkeypatch, tmp_pa
     assert not (tmp_path / "own" / hand_ins).exists()
 
 
+def commands_of(pattern):
+    """Commands that the manual's page on teaching prints, with other folders."""
+    page = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
+    text = re.search(f"^    {pattern}$", page, flags=re.M | re.S)[0]
+    return text.replace("/srv/class", "class").replace("~/", "home/").replace("/home/", "home/")
+
+
+@pytest.mark.skipif(not shutil.which("rsync"), reason="needs rsync")
+def test_who_copies_the_class_folder_again_gets_new_notebooks_and_keeps_solved_ones(tmp_path):
+    ours, theirs = tmp_path / "class" / "lesson", tmp_path / "home" / "lesson"
+    for folder, names in (ours, "00 01"), (theirs, "00"):
+        folder.mkdir(parents=True)
+        for name in names.split():
+            (folder / f"{name}.ipynb").write_text(folder.parent.name)
+    subprocess.run(commands_of(r"rsync[^\n]*"), shell=True, cwd=tmp_path, check=True)
+    assert {path.stem: path.read_text() for path in theirs.iterdir()} == {
+        "00": "home",
+        "01": "class",
+    }
+
+
+@pytest.mark.skipif(not shutil.which("runuser") or os.geteuid() != 0, reason="needs root on Linux")
+def test_what_students_hand_in_is_read_with_their_rights_and_has_its_time():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        secret, *files = (
+            Path(folder, "home", student, "lesson", "notebooks", f"{NAME}.ipynb")
+            for student in ("root", "daemon", "nobody")
+        )
+        for file in (secret, *files):
+            file.parent.mkdir(parents=True)
+        secret.touch(mode=0o600)
+        files[0].symlink_to(secret)
+        files[1].write_text("{}")
+        os.utime(files[1], (0, 0))
+        words = ["sh", "-c", commands_of(r"name=.*?\n    done")]
+        said = subprocess.check_output(words, cwd=folder, text=True)
+        copies = Path(folder, "course", "submitted")
+        assert said == f"home/daemon: no {NAME}\n" and not (copies / "daemon").exists()
+        assert (copies / "nobody" / NAME / f"{NAME}.ipynb").read_text() == "{}"
+        time = (copies / "nobody" / NAME / "timestamp.txt").read_text()
+        assert time == "1970-01-01 00:00:00 UTC\n"
+
+
 def nbgrader(course, *words, status=0):
     """Run one of nbgrader's commands, in its activated environment; return what it says."""
     environ = {**os.environ, "PATH": f"{GRADER}{os.pathsep}{os.environ['PATH']}"}
@@ -95,7 +142,7 @@ def nbgrader(course, *words, status=0):
     return ran.stderr
 
 
-def hand_in(course, student, answers, change=None):
+def hand_in(course, student, answers, change=None, day=1):
     """Hand in the released notebook with some answers: code by exercise, from 0."""
     notebook = nbformat.read(course / "release" / NAME / f"{NAME}.ipynb", as_version=4)
     for number, cell in enumerate(graded(notebook, solution=True)):
@@ -104,8 +151,9 @@ def hand_in(course, student, answers, change=None):
     if change:
         change(notebook)
     place = course / "submitted" / student / NAME
-    place.mkdir(parents=True)
+    place.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, place / f"{NAME}.ipynb")
+    (place / "timestamp.txt").write_text(f"2026-01-0{day} 12:00:00 UTC\n")
 
 
 def commands(process):
@@ -177,6 +225,11 @@ def test_nbgrader_grades_what_is_right_in_copies_that_lack_or_take_something(tmp
         page = (course / "feedback" / student / NAME / f"{NAME}.html").read_text()
         assert all(word in page for word in words)
     assert not [p for p in psutil.process_iter() if "901.5" in commands(p)]
+    hand_in(course, "greedy", right, day=2)  # better now
+    assert nbgrader(course, "autograde", NAME).count("Autograding") == 1
+    nbgrader(course, "generate_feedback", NAME)
+    page = (course / "feedback" / "greedy" / NAME / f"{NAME}.html").read_text()
+    assert "GB of memory" not in page and page.count("Correct</strong>") == 3
     hand_in(course, "empty", right, lose_all)
     told = nbgrader(course, "autograde", NAME, "--student=empty", status=1)
     assert f"empty/{NAME}/{NAME}.ipynb: not graded, for no cell has nbgrader's metadata." in told
