@@ -59,7 +59,7 @@ setup: ## [start] build .venv (PYTHON=python3.10, DEVICE=cpu|gpu, HOROVOD=1)
 train: setup ## [start] train with 2 workers on this machine (WORKERS=, ARGS=)
 	.venv/bin/python tools/launch.py -n $(WORKERS) -s $(WORKERS) --launcher local \
 		".venv/bin/python cifar10_dist/cifar10_dist.py $(ARGS)"
-	@echo "Next: make jupyter opens the course; make help lists all there is."
+	@echo "Next: make jupyter opens the course; make lists the rest."
 
 # TESTS= runs all that it names, long or not.
 test: setup ## [maintain] run the quick tests: 5 minutes, without root (TESTS=)

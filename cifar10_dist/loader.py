@@ -39,7 +39,7 @@ def create_loaders(args, images, workers):
     available = len(images.train.labels)
     if available < train.global_batch_size:
         raise UsageError(
-            f"--batch-size {args.batch_size}: a step of all workers ({workers.count}) takes "
+            f"--batch-size {args.batch_size}: a step of all workers takes "
             f"{train.global_batch_size} examples, and there are {available} ({images.name})"
         )
     return (RepeatedBatch(train) if args.benchmark else train), test

@@ -209,6 +209,14 @@ def test_workers_with_the_same_error_say_it_once_and_none_was_stopped(tmp_path):
     assert last.startswith("[launch] └ the job failed with status 2, at ")
 
 
+def test_a_cause_is_told_whole_on_a_narrow_terminal(tmp_path):
+    act = "echo x.py: error: no such flag as --this-one here >&2; sleep 1; exit 2"
+    job = on_terminal(tmp_path, shell(worker0=act, worker1=act), columns=50)
+    said = " ".join(seen(job, 50).partition("✗")[2].replace("│", "").split())
+    cause = "no such flag as --this-one here"
+    assert re.match(rf"worker [01] on localhost: {cause} \[launch\]", said)
+
+
 @pytest.mark.parametrize(
     "env, words",
     [({"TERM": "dumb"}, ()), ({}, ("--no-progress", "--color", "never"))],

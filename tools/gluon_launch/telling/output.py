@@ -27,7 +27,7 @@ from gluon_launch.telling.writer import Writer
 
 REDRAW_S = 1  # a line that ends in \r (a progress bar) is shown at most this often
 GATHER_S = 0.03  # for lines that come together to be written together
-NARROW = 72  # columns of a line that may be broken on a narrow terminal
+HEADLINE = 140  # columns that a cause may have, in several rows if need be
 NO_ROWS = 200  # columns of a line where the width of the terminal is not asked for
 ABOVE = 12  # lines that are still in sight above the last words of a job
 AGREED = re.compile("(.*)" + re.escape(AGREE).replace(r"\{\}", r"\d+"))
@@ -201,11 +201,8 @@ class Console:
         return self._bottom.columns() - width(prefix) if self._bottom else None
 
     def cut(self, text, end=""):
-        """Return the beginning of a text, as much as fits with its end in a row of a frame.
-
-        On a narrow terminal that is more than a row: what is cut there is the cause.
-        """
-        room = max(self.room() or NO_ROWS, NARROW)
+        """Return the beginning of a text, with its end: a row of a frame, or some short ones."""
+        room = max(self.room() or NO_ROWS, HEADLINE)
         return whole_words(text, max(LEAST, room - 2 - width(end))) + end
 
     def stand_above(self, process, lines):
