@@ -245,6 +245,7 @@ def test_horovods_programs_are_recognised_or_refused_in_a_line(tmp_path, servers
         assert ("the program imports Horovod" in job.last_words()) == (not servers)
 
 
+@pytest.mark.horovod
 def test_a_store_without_servers_is_refused_in_a_line(tmp_path):
     command = (sys.executable, PROGRAMS / "first_weights.py")
     job = launch(tmp_path, "-n", 2, "-s", 0, "--no-check", *command, env={"PYTHONPATH": ""})
