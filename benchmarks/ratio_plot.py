@@ -96,7 +96,7 @@ def draw(rows, path, form=WIDE):
     for side in ("left", "right"):
         axis.spines[side].set_visible(False)
     top = {"va": "top", "fontsize": 10.5}
-    figure.text(0, 1 - 0.04 / size[1], "1: equal; more is better ▶", **top)
+    figure.text(0, 1 - 0.04 / size[1], "1: equal; more is better ▶; log scale", **top)
     figure.text(1, 1 - 0.04 / size[1], "ratio", ha="right", fontweight="bold", **top)
     marks = [axis.plot([], [], MARKS[k][0], **filled_with(k, MARKS[k][1]))[0] for k in used]
     look = {"loc": "lower left", "frameon": False, "fontsize": 10.5, "handletextpad": 0.2}

@@ -27,6 +27,7 @@ WORKERS = "#0072B2", "#B87700", "#A8548A", "#D55E00"
 SERVER, LAUNCHER, SCHEDULER = "#00855F", "#3389BF", "#666666"
 EDGE = "#1D1D22"  # around bars, for some colours are light on white
 INK, PAPER = "#222222", "#FFFFFF"
+DARK_PAGE = "#131416"  # of the site: plots have no frame, so their paper is the page
 # What each colour is on a dark page, in drawn pictures and in plots.
 DARK = {
     PAPER: "#1B1D21",

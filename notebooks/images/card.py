@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 
-from colours import DARK, INK, LAUNCHER, PAPER, SCHEDULER, SERVER, WORKERS
+from colours import DARK, DARK_PAGE, INK, LAUNCHER, PAPER, SCHEDULER, SERVER, WORKERS
 
 # After Okabe and Ito, whose colours colour-blind people tell apart. Most are darker than theirs: a
 # line has a contrast of 3 to the paper, and to tints. These are the same colours, see-through.
@@ -135,7 +135,7 @@ class Card:
 def in_the_dark(svg):
     """Return the text of a picture, or of one of Matplotlib's plots, in the colours of DARK."""
     if "Matplotlib" in svg:  # black is not written there
-        svg = svg.replace("<svg ", f'<svg fill="{INK}" ', 1)
+        svg = svg.replace("<svg ", f'<svg fill="{INK}" ', 1).replace(PAPER.lower(), DARK_PAGE)
     return re.sub(r"#[0-9a-fA-F]{6}\b", lambda m: DARK.get(m[0].upper(), m[0]), svg)
 
 

@@ -233,8 +233,9 @@ def parameter_server(card):
             card.arrow(*card.turns((here, edge), (there, far)), colour=OWN[i])
             back = (there + shift, far), (here + shift, edge)
             card.arrow(*card.turns(*back), colour=GREEN, dash=PULL)
-        card.node(*card.turn(x, near), w, 68, OWN[i], f"worker {i}", "a copy of the network")
-        card.node(*card.turn(x, far), w, 68, GREEN, f"server {i}", f"adds up keys {keys}, …")
+        has, does = card.pick(("a copy of the network", "up keys"), ("the whole network", "keys"))
+        card.node(*card.turn(x, near), w, 68, OWN[i], f"worker {i}", has)
+        card.node(*card.turn(x, far), w, 68, GREEN, f"server {i}", f"adds {does} {keys}, …")
     at, anchor = card.pick(((298, 250), "end"), ((225, 150), "middle"))
     card.text(*at, "push\ngradients", size=15, anchor=anchor)
     at, anchor = card.pick(((792, 250), "start"), ((225, 450), "middle"))
@@ -292,7 +293,7 @@ def keys_on_servers(card):
     whole to server (key * 9973) % 2: keys 0, 2 and 4 to server 0, keys 1 and 3 to server 1. The
     array of key 5 has 1,638,400 numbers and is cut into halves, one for each server."""
     middle, width, whole, apart, share, letters = card.pick(
-        (450, 180, 75, 332, 152, 15), (225, 140, 50, 148, 132, 14)
+        (450, 180, 75, 332, 152, 15), (225, 140, 55, 148, 132, 14)
     )
     top, bottom, first = card.pick((28, 424, 96), (76, 528, 124))
     for server, side in enumerate((-1, 1)):

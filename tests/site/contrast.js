@@ -92,6 +92,19 @@ function faintShapes(limit = 3) {
   return { count, found };
 }
 
+/** The texts of a drawing that nearly touch the side of the box around them: text, room in pixels. */
+function crowded(limit = 2.5) {
+  const boxes = [...document.querySelectorAll("rect[stroke]")].map((r) => r.getBoundingClientRect());
+  return [...document.querySelectorAll("text")].flatMap((text) => {
+    const own = text.getBoundingClientRect();
+    const [x, y] = [(own.left + own.right) / 2, (own.top + own.bottom) / 2];
+    const around = boxes.filter((b) => b.left < x && x < b.right && b.top < y && y < b.bottom);
+    const [box] = around.sort((a, b) => a.width - b.width);
+    const room = box ? Math.min(own.left - box.left, box.right - own.right) : limit;
+    return room < limit ? [[text.textContent, room.toFixed(1)]] : [];
+  });
+}
+
 /** What plots' colours are to their paper, where a filter makes them dark. */
 function plotColours(colours) {
   const image = document.querySelector('div.output img');

@@ -13,7 +13,7 @@ from bs4 import BeautifulSoup
 from chromium import CHROMIUM, Page
 
 import plots
-from colours import PARTS
+from colours import DARK_PAGE, PARTS
 from launching import ROOT
 from make_site import commit, join_setups, join_streams, label_files, relink
 
@@ -201,6 +201,48 @@ def test_pages_are_light(browsed):
 
 
 @long
+def test_a_phone_shows_each_column_of_the_results(browser):
+    browser.resize(390, 844)
+    browser.prefer(color_scheme="light")
+    browser.open((SITE / "RESULTS.html").as_uri())
+    seen, right = browser.run("""{
+        const cells = [...document.querySelectorAll("#results tbody td")];
+        [cells.map((td) => td.checkVisibility()),
+         Math.max(...cells.map((td) => td.getBoundingClientRect().right))] }""")
+    assert len(seen) >= 50 and all(seen) and right <= 390
+
+
+@long
+@pytest.mark.parametrize("name", ("notebooks/03-share-state-with-the-kvstore", "RESULTS"))
+def test_no_letters_are_smaller_than_12_pixels(browser, name):
+    for width in 390, 1280, 1440:
+        browser.resize(width, 900)
+        browser.open((SITE / f"{name}.html").as_uri())
+        least = browser.run("""{
+            document.querySelectorAll("details").forEach((fold) => { fold.open = true; });
+            const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+            let least = 99;
+            while (texts.nextNode()) {
+                const own = texts.currentNode.parentElement;
+                if (!texts.currentNode.data.trim() || !own.checkVisibility()) continue;
+                least = Math.min(least, parseFloat(getComputedStyle(own).fontSize));
+            }
+            least }""")
+        assert 12 <= least < 99, width
+
+
+@long
+def test_plots_lie_on_the_page_itself_in_the_dark(browser):
+    browser.prefer(color_scheme="dark")
+    browser.open((SITE / "RESULTS.html").as_uri())
+    page = browser.run("getComputedStyle(document.body).backgroundColor")
+    assert page == "rgb(19, 20, 22)" and DARK_PAGE == "#131416"
+    for name in "ratios-dark", "headlines-dark", "growth-dark", "ratios-narrow-dark":
+        drawn = (SITE / "_images" / f"{name}.svg").read_text(encoding="utf-8")
+        assert f"fill: {DARK_PAGE}" in drawn and "fill: #1B1D21" not in drawn, name
+
+
+@long
 def test_the_search_finds_a_word_from_the_disk(browsed):
     assert "03 Share state with the key-value store" in browsed["search"]
 
@@ -252,7 +294,8 @@ def test_drawn_pictures_and_plots_can_be_seen_in_light_and_dark(browser):
     assert len(pictures) >= 30 and len([p for p in pictures if p.stem.endswith("-dark")]) >= 15
     for path in pictures:
         next(dark_and_light(browser, path, 1300))
-        words, shapes = browser.run("[faintWords(), faintShapes()]")
+        words, shapes, crowded = browser.run("[faintWords(), faintShapes(), crowded()]")
+        assert not crowded, path.name
         assert words["count"] and not words["found"], path.name
         assert shapes["count"] and not shapes["found"], path.name
 
